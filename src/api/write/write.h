@@ -17,6 +17,7 @@
 
 #include "api/codec/decode.h"
 #include "api/patch/patch.h"
+#include "api/schema/object_target.h"
 #include "api/schema/schema.h"
 #include "base/core/random.h"
 #include "base/report/field_errors.h"
@@ -38,8 +39,7 @@ struct write {
 	/* Set by the caller. */
 	struct arena *arena; /* the request's arena; results live in it */
 	const struct schema_kind *kind; /* of the request's path */
-	struct str ns, name; /* of the path; name empty for create */
-	struct str subresource; /* "", "status", "binding", "eviction", "finalize", .. */
+	OBJECT_TARGET; /* of the path; name empty for create */
 	const struct gates *gates;
 	int64_t now_ns; /* wall clock */
 	struct prng *prng; /* for uids and generated names */

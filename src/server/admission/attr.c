@@ -78,13 +78,12 @@ int admission_attr(struct admission_request *req, const struct json *old, const 
 	*ret_attr = (struct admission_attr){
 		.op = req->op,
 		.kind = req->path_kind,
-		.subresource = req->request->subresource,
-		.ns = req->ns,
-		.name = attr_name_of(req, object),
+		.target = req->target,
 		.object = object_of(req, object),
 		.old = req->op == ADMIT_CREATE ? NULL : old,
 		.namespace_labels = req->write->namespace_labels,
 	};
+	ret_attr->name = attr_name_of(req, object);
 	if (str_eqz(req->path_kind->storage_name, "core/namespaces")) {
 		ret_attr->ns = ret_attr->name;
 		ret_attr->namespace_labels = json_getz(json_getz(old, "metadata"), "labels");

@@ -19,9 +19,8 @@
 struct admission_attr {
 	enum admission_op op;
 	const struct schema_kind *kind; /* kind of the path, in the request's version */
-	struct str subresource;
-	struct str ns; /* for a Namespace: its own name */
-	struct str name; /* empty: it will be generated */
+	/* As in the path. For a Namespace `ns` is its own name. A generated `name` is empty. */
+	OBJECT_TARGET;
 	const struct json *object, *old; /* in any version; NULL: absent */
 	const struct json *namespace_labels; /* of `ns`; NULL: no labels */
 	bool foreign; /* the objects are of the subresource's own kind (Binding, Scale) */

@@ -40,7 +40,8 @@ struct admission_request {
 	const struct request *request; /* as the client sent it */
 	const struct schema_kind *path_kind; /* of the path */
 	bool foreign; /* `tree` has another kind than the object: Binding, Eviction, Scale */
-	struct str ns, name;
+	/* As in the path; the name also if it is generated or comes from the body. */
+	OBJECT_TARGET;
 	struct json *tree; /* the body; for CONNECT and deletions, the options */
 	/*
 	 * Input of the rules of writing, and their errors and warnings. Its kind is that of the

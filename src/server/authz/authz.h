@@ -11,6 +11,7 @@
 #ifndef SERVER_AUTHZ_AUTHZ_H
 #define SERVER_AUTHZ_AUTHZ_H
 
+#include "api/schema/object_target.h"
 #include "api/selector/selector.h"
 #include "base/core/error.h"
 #include "base/core/str.h"
@@ -28,7 +29,8 @@ struct authz_query {
 	struct str verb; /* "get", "deletecollection", "impersonate"; for a path: the method */
 	bool is_path;
 	struct str path; /* if is_path */
-	struct str group, version, resource, subresource, ns, name;
+	struct str group, version, resource;
+	OBJECT_TARGET;
 	const struct selector *fields, *labels; /* for a list, watch or deletecollection; or NULL */
 };
 

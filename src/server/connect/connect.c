@@ -60,9 +60,7 @@ static int may_create(struct connect *c)
 				 .group = r->group,
 				 .version = r->version,
 				 .resource = r->resource,
-				 .subresource = r->subresource,
-				 .ns = r->ns,
-				 .name = r->name };
+				 .target = r->target };
 
 	if (c->log || r->verb == REQUEST_CREATE)
 		return 0;

@@ -42,7 +42,8 @@ struct request {
 	/* From the path; percent-decoded. */
 	enum request_verb verb;
 	/* A Namespace is cluster-scoped: /api/v1/namespaces/x is name "x", ns "". */
-	struct str group, version, resource, ns, name, subresource;
+	struct str group, version, resource;
+	OBJECT_TARGET;
 	/* The path after the subresource (proxy); or the whole non-resource path. */
 	struct str rest;
 	struct str tail; /* for a proxy: the path after it, with its slash, as it was sent */

@@ -399,7 +399,7 @@ static void renew_memory(struct mutation *m)
 static int decode_again(struct mutation *m, struct error *err)
 {
 	write_init(&m->write);
-	m->req.name = m->x->request.name; /* a name from the body was in that memory */
+	m->req.target = m->x->request.target; /* a name from the body was in that memory */
 	m->req.about = (struct about){ 0 };
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
@@ -524,8 +524,7 @@ static struct admission_request request_of(struct exchange *x, struct write *w)
 		.request = &x->request,
 		.path_kind = x->kind,
 		.foreign = verb_is_foreign(x),
-		.ns = x->request.ns,
-		.name = x->request.name,
+		.target = x->request.target,
 		.write = w,
 		.work = &x->work,
 		.deadline_ns = x->begun_ns + exchange_time_limit(x) * CLOCK_MS,
@@ -547,9 +546,7 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 	m->write = (struct write){
 		.arena = &x->work,
 		.kind = x->kind,
-		.ns = r->ns,
-		.name = r->name,
-		.subresource = r->subresource,
+		.target = r->target,
 		.gates = &x->server->gates,
 		.now_ns = x->wall_ns,
 		.options = r->write,

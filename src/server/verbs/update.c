@@ -34,8 +34,7 @@ static int require_create(struct mutation *m, struct error *err)
 				       .group = m->write.kind->group,
 				       .version = m->write.kind->version,
 				       .resource = m->write.kind->resource,
-				       .ns = m->req.ns,
-				       .name = m->req.name };
+				       .target = m->req.target };
 
 	return authz_require(x->server->authz, &q, &x->work, err);
 }
