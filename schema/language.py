@@ -28,7 +28,7 @@ KIND_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "UNCONDITIONAL_UPDATE", "CREATE_ON_UPDATE", "RETURN_DELETED", "GENERATION", "STATUS",
     "GRACEFUL", "REVIEW", "EVENTS", "PATH_NAMES", "IMMUTABLE_SPEC", "DNS_LABEL_NAMES",
     "DNS1035_NAMES", "ORPHAN_BY_DEFAULT", "STATUS_ON_CREATE", "STATUS_KEEPS_META",
-    "SPEC_FINALIZERS")}
+    "SPEC_FINALIZERS", "OWN_NAMESPACE", "NETWORK_NAMES")}
 VERBS = {"get": "GET", "list": "LIST_VERB", "watch": "WATCH", "create": "CREATE",
          "update": "UPDATE", "patch": "PATCH", "delete": "DELETE",
          "deletecollection": "DELETE_COLLECTION", "all": "ALL_VERBS"}

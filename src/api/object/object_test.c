@@ -309,6 +309,7 @@ static const struct schema_kind claim = {
 	.version = STR("v1"),
 	.kind = STR("ResourceClaim"),
 	.storage_name = STR("resource.k8s.io/resourceclaims"),
+	.flags = SCHEMA_NETWORK_NAMES,
 	.type = &no_fields,
 	.storage = &claim,
 };

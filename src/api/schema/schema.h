@@ -300,6 +300,8 @@ enum schema_kind_flag {
 	SCHEMA_STATUS_ON_CREATE = 1 << 14, /* a new object may have a status (nodes) */
 	SCHEMA_STATUS_KEEPS_META = 1 << 15, /* a status write changes no metadata */
 	SCHEMA_SPEC_FINALIZERS = 1 << 16, /* spec.finalizers hold it, too (namespaces) */
+	SCHEMA_OWN_NAMESPACE = 1 << 17, /* policies see it as an object of itself (namespaces) */
+	SCHEMA_NETWORK_NAMES = 1 << 18, /* network data has two names (KEP-4817, write/alias.c) */
 };
 
 struct schema_kind {

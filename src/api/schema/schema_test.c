@@ -330,19 +330,23 @@ static void single_kinds_have_their_rules_in_rows(void **state)
 		bool deletes;
 	} rows[] = {
 		{ "v1", "Node", SCHEMA_STATUS_ON_CREATE, false },
-		{ "v1", "Namespace", SCHEMA_SPEC_FINALIZERS, true },
+		{ "v1", "Namespace", SCHEMA_SPEC_FINALIZERS | SCHEMA_OWN_NAMESPACE, true },
 		{ "v1", "Pod", 0, false },
 		{ "apiextensions.k8s.io/v1", "CustomResourceDefinition", SCHEMA_STATUS_KEEPS_META,
 		  true },
-		{ "resource.k8s.io/v1", "ResourceClaim", SCHEMA_STATUS_KEEPS_META, false },
+		{ "resource.k8s.io/v1", "ResourceClaim",
+		  SCHEMA_STATUS_KEEPS_META | SCHEMA_NETWORK_NAMES, false },
+		{ "resource.k8s.io/v1beta1", "ResourceClaim",
+		  SCHEMA_STATUS_KEEPS_META | SCHEMA_NETWORK_NAMES, false },
 		{ "resource.k8s.io/v1beta1", "ResourceSlice", SCHEMA_STATUS_KEEPS_META, false },
-		{ "resource.k8s.io/v1beta2", "ResourceClaim", SCHEMA_STATUS_KEEPS_META, false },
+		{ "resource.k8s.io/v1beta2", "ResourceClaim",
+		  SCHEMA_STATUS_KEEPS_META | SCHEMA_NETWORK_NAMES, false },
 		{ "storage.k8s.io/v1", "VolumeAttachment", SCHEMA_STATUS_KEEPS_META, false },
 		{ "networking.k8s.io/v1", "ServiceCIDR", SCHEMA_STATUS_KEEPS_META, false },
 		{ "networking.k8s.io/v1", "Ingress", 0, false },
 	};
 	const uint32_t all = SCHEMA_STATUS_ON_CREATE | SCHEMA_SPEC_FINALIZERS |
-			     SCHEMA_STATUS_KEEPS_META;
+			     SCHEMA_STATUS_KEEPS_META | SCHEMA_OWN_NAMESPACE | SCHEMA_NETWORK_NAMES;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct schema_kind *k = schema_find_kind(str_from(rows[i].api_version),

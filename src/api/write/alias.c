@@ -29,11 +29,6 @@ static const struct write_name names[] = {
 	{ STR_NULL, STR_NULL, JSON_NULL },
 };
 
-bool write_is_claim(const struct schema_kind *kind)
-{
-	return str_eq(kind->storage_name, STR("resource.k8s.io/resourceclaims"));
-}
-
 /* Whether the value is absent, null or empty. */
 static bool is_none(const struct json *value)
 {
@@ -85,7 +80,7 @@ void write_fold_aliases(struct write *w, struct json *object)
 {
 	size_t i = 0;
 
-	if (!write_is_claim(w->kind))
+	if (!(w->kind->flags & SCHEMA_NETWORK_NAMES))
 		return;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices")) {
 		struct json *network = json_getz(device, "networkData");
@@ -193,7 +188,7 @@ bool write_show_names(struct arena *a, struct json *network)
 
 void write_show_aliases(struct write *w, struct json *object)
 {
-	if (!write_is_claim(w->kind))
+	if (!(w->kind->flags & SCHEMA_NETWORK_NAMES))
 		return;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
 		(void)write_show_names(w->arena, json_getz(device, "networkData"));
@@ -294,7 +289,7 @@ const struct json *write_complete_patch(struct write *w, const struct json *patc
 {
 	struct json *own;
 
-	if (!write_is_claim(w->kind) || !json_is(patch, JSON_ARRAY))
+	if (!(w->kind->flags & SCHEMA_NETWORK_NAMES) || !json_is(patch, JSON_ARRAY))
 		return patch;
 	own = tree_copy(w->arena, patch);
 	JSON_FOREACH (op, own) {

@@ -62,7 +62,7 @@ static const struct json *fold(struct write *w, const struct json *config, const
 {
 	struct json *own;
 
-	if (!write_is_claim(w->kind))
+	if (!(w->kind->flags & SCHEMA_NETWORK_NAMES))
 		return config;
 	own = tree_copy(w->arena, config);
 	write_fold_aliases(w, own);

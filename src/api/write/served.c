@@ -54,7 +54,7 @@ bool write_served_form(struct arena *a, struct json *object, const struct schema
 		return crd_served_form(a, object, kind);
 	changed = write_upgrade(a, object);
 	changed |= decode_drop_served(object, stored_type(kind), gates);
-	if (!write_is_claim(kind))
+	if (!(kind->flags & SCHEMA_NETWORK_NAMES))
 		return changed;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
 		changed |= write_show_names(a, json_getz(device, "networkData"));
@@ -76,7 +76,7 @@ bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 	/* The text does not say under which schema it was stored. */
 	if (kind->custom || write_is_stale(stored, kind))
 		return true;
-	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
+	if ((kind->flags & SCHEMA_NETWORK_NAMES) && str_find(stored, STR("\"networkData\":")) >= 0)
 		return true;
 	return !all_served(gates) && decode_drops_served(stored_type(kind), gates);
 }

@@ -102,8 +102,6 @@ void write_set_propagation(struct write *w, struct json *meta, const struct dele
 
 /* --- the KEP's names (write/alias.c) ------------------------------------------------ */
 
-bool write_is_claim(const struct schema_kind *kind);
-
 /* Decides between the remembered names by the stored object: the value that is new wins. */
 void write_settle_aliases(struct write *w, struct json *object, const struct json *old);
 

@@ -84,7 +84,7 @@ int admission_attr(struct admission_request *req, const struct json *old, const 
 		.namespace_labels = req->write->namespace_labels,
 	};
 	ret_attr->name = attr_name_of(req, object);
-	if (str_eqz(req->path_kind->storage_name, "core/namespaces")) {
+	if (req->path_kind->flags & SCHEMA_OWN_NAMESPACE) {
 		ret_attr->ns = ret_attr->name;
 		ret_attr->namespace_labels = json_getz(json_getz(old, "metadata"), "labels");
 	}

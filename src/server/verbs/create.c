@@ -221,44 +221,60 @@ static const struct mutation_ops eviction_ops = {
 
 /* --- the verb --------------------------------------------------------------------- */
 
-static const struct mutation_ops *ops_of(const struct exchange *x)
+/* A kind that is not stored: to create it writes an object of another kind. */
+struct create_kind {
+	struct str subresource; /* of the object that is written */
+	/* The kind may also have a collection, which names the object in the body alone. */
+	struct str collection; /* storage name; p NULL: none */
+	struct str resource; /* of the object that is written, in core/v1 */
+	const struct mutation_ops *ops;
+};
+
+static const struct create_kind create_kinds[] = {
+	{ STR("binding"), STR("core/bindings"), STR("pods"), &binding_ops },
+	{ STR("eviction"), STR_NULL, STR("pods"), &eviction_ops },
+};
+
+/* Returns NULL for an object that is stored as it is created. */
+static const struct create_kind *create_kind_of(const struct exchange *x)
 {
-	if (str_eq(x->request.subresource, STR("binding")) ||
-	    str_eq(x->kind->storage_name, STR("core/bindings")))
-		return &binding_ops;
-	if (str_eq(x->request.subresource, STR("eviction")))
-		return &eviction_ops;
-	return x->sub ? NULL : &create_ops;
+	for (size_t i = 0; i < ARRAY_SIZE(create_kinds); i++) {
+		const struct create_kind *k = &create_kinds[i];
+
+		if (str_eq(x->request.subresource, k->subresource) ||
+		    str_eq(x->kind->storage_name, k->collection))
+			return k;
+	}
+	return NULL;
 }
 
-/* A Binding that is posted to the collection becomes the pod's subresource. */
-static void aim_at_pod(struct mutation *m)
+/* If the request is to the collection, it becomes one to the subresource. */
+static void aim_at_object(struct mutation *m, const struct create_kind *k)
 {
 	if (m->x->sub)
 		return;
-	m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
-	m->write.subresource = STR("binding");
+	m->write.kind = schema_find_resource(STR(""), STR("v1"), k->resource);
+	m->write.subresource = k->subresource;
 	m->req.foreign = true;
 }
 
 void verb_create(struct exchange *x)
 {
-	const struct mutation_ops *ops = ops_of(x);
+	const struct create_kind *kind = create_kind_of(x);
 	struct mutation *m;
 	struct error err = { 0 };
 
-	if (!ops) {
+	if (!kind && x->sub) {
 		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
 		return;
 	}
-	m = mutation_new(x, ops);
+	m = mutation_new(x, kind ? kind->ops : &create_ops);
 	if (verb_body_format(m, &err) < 0) {
 		mutation_refuse(m, &err);
 		return;
 	}
-	if (ops != &create_ops) {
-		if (ops == &binding_ops)
-			aim_at_pod(m);
+	if (kind) {
+		aim_at_object(m, kind);
 		mutation_start(m);
 		return;
 	}
