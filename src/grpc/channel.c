@@ -385,19 +385,6 @@ enum grpc_channel_state grpc_channel_state(const struct grpc_channel *ch)
 	return ch->state;
 }
 
-const char *grpc_channel_state_name(enum grpc_channel_state state)
-{
-	static const char *const names[] = {
-		[GRPC_CHANNEL_IDLE] = "IDLE",
-		[GRPC_CHANNEL_CONNECTING] = "CONNECTING",
-		[GRPC_CHANNEL_READY] = "READY",
-		[GRPC_CHANNEL_TRANSIENT_FAILURE] = "TRANSIENT_FAILURE",
-		[GRPC_CHANNEL_SHUTDOWN] = "SHUTDOWN",
-	};
-
-	return names[state];
-}
-
 int64_t grpc_channel_input_at(const struct grpc_channel *ch)
 {
 	return ch->link ? http_client_input_at(ch->link->client) : 0;

@@ -54,7 +54,6 @@ struct grpc_channel *grpc_channel_new(struct loop *l, const struct grpc_channel_
 void grpc_channel_free(struct grpc_channel *ch);
 
 enum grpc_channel_state grpc_channel_state(const struct grpc_channel *ch);
-const char *grpc_channel_state_name(enum grpc_channel_state state); /* "READY" */
 
 /*
  * When the server last sent bytes on the present connection, in ms of the loop; 0: not connected.

@@ -21,12 +21,25 @@ struct test {
 	enum grpc_channel_state free_at; /* frees the channel in this state; IDLE: never */
 };
 
+static const char *state_name(enum grpc_channel_state state)
+{
+	static const char *const names[] = {
+		[GRPC_CHANNEL_IDLE] = "IDLE",
+		[GRPC_CHANNEL_CONNECTING] = "CONNECTING",
+		[GRPC_CHANNEL_READY] = "READY",
+		[GRPC_CHANNEL_TRANSIENT_FAILURE] = "TRANSIENT_FAILURE",
+		[GRPC_CHANNEL_SHUTDOWN] = "SHUTDOWN",
+	};
+
+	return names[state];
+}
+
 static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct test *t = arg;
 	size_t n = strlen(t->states);
 
-	(void)snprintf(t->states + n, sizeof(t->states) - n, "%s ", grpc_channel_state_name(state));
+	(void)snprintf(t->states + n, sizeof(t->states) - n, "%s ", state_name(state));
 	if (err)
 		t->why = *err;
 	if (t->free_at != GRPC_CHANNEL_IDLE && state == t->free_at)

@@ -232,12 +232,6 @@ void field_errors_invalid(struct field_errors *fe, const struct field_path *path
 	field_errors_add(fe, FIELD_INVALID, path, value, str_from(detail));
 }
 
-void field_errors_type_invalid(struct field_errors *fe, const struct field_path *path,
-			       struct field_value value, const char *detail)
-{
-	field_errors_add(fe, FIELD_TYPE_INVALID, path, value, str_from(detail));
-}
-
 void field_errors_not_found(struct field_errors *fe, const struct field_path *path,
 			    struct field_value value)
 {
@@ -277,8 +271,6 @@ static const struct limit_words long_bytes = { "may not be more than", "byte",
 					       "value is too long" };
 static const struct limit_words long_characters = { "may not be more than", "character",
 						    "value is too long" };
-static const struct limit_words short_characters = { "must be at least", "character",
-						     "value is too short" };
 static const struct limit_words many_items = { "must have at most", "item", "has too many items" };
 static const struct limit_words few_items = { "must have at least", "item", "has too few items" };
 
@@ -305,11 +297,6 @@ void field_errors_too_long_characters(struct field_errors *fe, const struct fiel
 				      int64_t max)
 {
 	add_limit(fe, FIELD_TOO_LONG, path, -1, &long_characters, max);
-}
-
-void field_errors_too_short(struct field_errors *fe, const struct field_path *path, int64_t min)
-{
-	add_limit(fe, FIELD_TOO_SHORT, path, -1, &short_characters, min);
 }
 
 void field_errors_too_many(struct field_errors *fe, const struct field_path *path, int64_t n,

@@ -145,8 +145,6 @@ void field_errors_forbidden(struct field_errors *fe, const struct field_path *pa
 			    const char *detail);
 void field_errors_invalid(struct field_errors *fe, const struct field_path *path,
 			  struct field_value value, const char *detail);
-void field_errors_type_invalid(struct field_errors *fe, const struct field_path *path,
-			       struct field_value value, const char *detail);
 void field_errors_not_found(struct field_errors *fe, const struct field_path *path,
 			    struct field_value value);
 void field_errors_duplicate(struct field_errors *fe, const struct field_path *path,
@@ -163,7 +161,6 @@ void field_errors_too_long(struct field_errors *fe, const struct field_path *pat
 			   int64_t max_bytes);
 void field_errors_too_long_characters(struct field_errors *fe, const struct field_path *path,
 				      int64_t max);
-void field_errors_too_short(struct field_errors *fe, const struct field_path *path, int64_t min);
 void field_errors_too_many(struct field_errors *fe, const struct field_path *path, int64_t n,
 			   int64_t max);
 void field_errors_too_few(struct field_errors *fe, const struct field_path *path, int64_t n,

@@ -43,21 +43,3 @@ struct str uuid_print(const struct uuid *u, char out[static UUID_TEXT_SIZE])
 	out[at] = '\0';
 	return str_of(out, at);
 }
-
-bool uuid_parse(struct str text, struct uuid *ret_uuid)
-{
-	struct uuid u;
-	const char *p = text.p;
-
-	if (text.n != UUID_TEXT_SIZE - 1)
-		return false;
-	for (size_t i = 0; i < sizeof(u.bytes); i++, p += 2) {
-		if (hyphen_before(i) && *p++ != '-')
-			return false;
-		if (str_hex_digit(p[0]) < 0 || str_hex_digit(p[1]) < 0)
-			return false;
-		u.bytes[i] = (uint8_t)(str_hex_digit(p[0]) << 4 | str_hex_digit(p[1]));
-	}
-	*ret_uuid = u;
-	return true;
-}

@@ -1,7 +1,7 @@
 /*
  * uuid - the UIDs of objects: random UUIDs of RFC 9562, version 4.
  *
- * Text is written in lower case and read in any case, only in the form 8-4-4-4-12.
+ * Text is written in lower case, in the form 8-4-4-4-12.
  */
 #ifndef BASE_SYSTEM_UUID_H
 #define BASE_SYSTEM_UUID_H
@@ -24,8 +24,5 @@ void uuid_make_seeded(struct uuid *ret_uuid, struct prng *g);
 
 /* Writes the text, NUL-terminated, and returns it as a str into `out`. */
 struct str uuid_print(const struct uuid *u, char out[static UUID_TEXT_SIZE]);
-
-/* Returns false if the text is not a UUID. Any version and variant is accepted. */
-bool uuid_parse(struct str text, struct uuid *ret_uuid);
 
 #endif

@@ -83,16 +83,9 @@ static const struct age_row ages[] = {
 	{ .below = INT64_MAX, .unit = YEAR_S, .letter = 'y' },
 };
 
-static const struct age_row short_ages[] = {
-	{ .below = MINUTE_S, .unit = 1, .letter = 's' },
-	{ .below = HOUR_S, .unit = MINUTE_S, .letter = 'm' },
-	{ .below = DAY_S, .unit = HOUR_S, .letter = 'h' },
-	{ .below = YEAR_S, .unit = DAY_S, .letter = 'd' },
-	{ .below = INT64_MAX, .unit = YEAR_S, .letter = 'y' },
-};
-
-static struct str print_age(const struct age_row *row, int64_t ns, char *out)
+struct str duration_print_age(int64_t ns, char out[static DURATION_SIZE])
 {
+	const struct age_row *row = ages;
 	int64_t seconds = ns / CLOCK_SEC, minor;
 	int n;
 
@@ -108,16 +101,6 @@ static struct str print_age(const struct age_row *row, int64_t ns, char *out)
 		n += snprintf(out + n, DURATION_SIZE - (size_t)n, "%" PRId64 "%c", minor,
 			      row->minor_letter);
 	return str_of(out, (size_t)n);
-}
-
-struct str duration_print_age(int64_t ns, char out[static DURATION_SIZE])
-{
-	return print_age(ages, ns, out);
-}
-
-struct str duration_print_age_short(int64_t ns, char out[static DURATION_SIZE])
-{
-	return print_age(short_ages, ns, out);
 }
 
 struct unit {

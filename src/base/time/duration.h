@@ -20,11 +20,9 @@ enum { DURATION_SIZE = 32 }; /* the longest text and a NUL */
  * duration_print_age(): two or three significant figures, such as "119s",
  * "3m20s", "47h", "2d3h"; up to two seconds in the future count as "0s", more
  * give "<invalid>".
- * duration_print_age_short(): one unit, such as "5m" or "3d".
  */
 struct str duration_print(int64_t ns, char out[static DURATION_SIZE]);
 struct str duration_print_age(int64_t ns, char out[static DURATION_SIZE]);
-struct str duration_print_age_short(int64_t ns, char out[static DURATION_SIZE]);
 
 /*
  * Parses what Go's time.ParseDuration accepts: a sign, then numbers with an optional fraction and

@@ -96,17 +96,6 @@ static void ages_print_as_kubectl_prints_them(void **state)
 	check(duration_print_age, rows, ARRAY_SIZE(rows));
 }
 
-static void short_ages_have_one_unit(void **state)
-{
-	static const struct row rows[] = {
-		{ -2 * S, "<invalid>" }, { -S, "0s" }, { MINUTE - 1, "59s" }, { MINUTE, "1m" },
-		{ H - 1, "59m" },        { H, "1h" },  { D - 1, "23h" },      { D, "1d" },
-		{ Y - 1000000, "364d" }, { Y, "1y" },  { 2 * Y, "2y" },
-	};
-
-	check(duration_print_age_short, rows, ARRAY_SIZE(rows));
-}
-
 static void durations_that_go_accepts_are_accepted(void **state)
 {
 	static const struct row rows[] = {
@@ -215,7 +204,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_print_as_go_prints_them),
 		cmocka_unit_test(ages_print_as_kubectl_prints_them),
-		cmocka_unit_test(short_ages_have_one_unit),
 		cmocka_unit_test(durations_that_go_accepts_are_accepted),
 		cmocka_unit_test(durations_that_go_rejects_are_rejected),
 		cmocka_unit_test(printed_durations_read_back),

@@ -99,13 +99,6 @@ const struct cel_type *cel_type_of(struct arena *a, const struct cel_type *type)
 	return type_new(a, (struct cel_type)TYPE(type));
 }
 
-const struct cel_type *cel_wrapper_of(struct arena *a, const struct cel_type *primitive)
-{
-	return type_new(a, (struct cel_type){ .kind = CEL_TYPE_WRAPPER,
-					      .name = primitive->name,
-					      .params = { primitive } });
-}
-
 const struct cel_type *cel_type_sized(struct arena *a, const struct cel_type *type, uint64_t max)
 {
 	struct cel_type sized = *type;

@@ -78,7 +78,6 @@ const struct cel_type *cel_map_of(struct arena *a, const struct cel_type *key,
 				  const struct cel_type *value);
 const struct cel_type *cel_optional_of(struct arena *a, const struct cel_type *value);
 const struct cel_type *cel_type_of(struct arena *a, const struct cel_type *type);
-const struct cel_type *cel_wrapper_of(struct arena *a, const struct cel_type *primitive);
 
 /* The same with a bound on the size. */
 const struct cel_type *cel_type_sized(struct arena *a, const struct cel_type *type, uint64_t max);

@@ -43,9 +43,7 @@ struct workqueue {
 	struct loop_timer unfinished;
 	struct bucket bucket;
 	struct workqueue_metrics metrics;
-	bool shutting_down, in_handler, held;
-	void (*stopped)(void *arg);
-	void *stopped_arg;
+	bool in_handler, held;
 };
 
 static int64_t workqueue_now_ns(const struct workqueue *q)
@@ -110,16 +108,6 @@ static void workqueue_start(struct workqueue *q, struct item *it)
 	q->opts.handle(q->opts.arg, str_of(it->key, it->key_n));
 }
 
-static void tell_if_stopped(struct workqueue *q)
-{
-	void (*stopped)(void *arg) = q->stopped;
-
-	if (!q->shutting_down || !stopped || q->nrunning > 0 || q->nwaiting > 0)
-		return;
-	q->stopped = NULL;
-	stopped(q->stopped_arg);
-}
-
 static bool may_start(const struct workqueue *q)
 {
 	return q->nwaiting > 0 && q->nrunning < q->opts.workers && !q->held;
@@ -139,7 +127,6 @@ static void on_pump(struct loop_task *t)
 	q->in_handler = false;
 	if (may_start(q))
 		loop_defer(q->opts.loop, &q->pump);
-	tell_if_stopped(q);
 }
 
 static void workqueue_enqueue(struct workqueue *q, struct item *it)
@@ -214,11 +201,8 @@ void workqueue_free(struct workqueue *q)
 
 void workqueue_add(struct workqueue *q, struct str key)
 {
-	struct item *it;
+	struct item *it = item_of(q, key);
 
-	if (q->shutting_down)
-		return;
-	it = item_of(q, key);
 	if (it->dirty)
 		return;
 	it->dirty = true;
@@ -228,7 +212,7 @@ void workqueue_add(struct workqueue *q, struct str key)
 		workqueue_enqueue(q, it);
 }
 
-static void add_at(struct workqueue *q, struct str key, int64_t delay_ms)
+void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms)
 {
 	struct item *it;
 
@@ -242,12 +226,6 @@ static void add_at(struct workqueue *q, struct str key, int64_t delay_ms)
 		loop_timer_start(&it->timer, delay_ms);
 }
 
-void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms)
-{
-	if (!q->shutting_down)
-		add_at(q, key, delay_ms);
-}
-
 static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
 {
 	int64_t ms = q->opts.backoff_base_ms;
@@ -259,17 +237,12 @@ static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
 
 void workqueue_add_rate_limited(struct workqueue *q, struct str key)
 {
-	struct item *it;
-	int64_t ms, bucket = 0;
+	int64_t ms = backoff_ms(q, item_of(q, key)->failures++), bucket = 0;
 
-	if (q->shutting_down)
-		return;
-	it = item_of(q, key);
-	ms = backoff_ms(q, it->failures++);
 	if (q->opts.retries_per_s > 0)
 		bucket = (bucket_reserve(&q->bucket, workqueue_now_ns(q)) + CLOCK_MS - 1) /
 			 CLOCK_MS;
-	add_at(q, key, MAX(ms, bucket));
+	workqueue_add_after(q, key, MAX(ms, bucket));
 }
 
 void workqueue_forget(struct workqueue *q, struct str key)
@@ -304,7 +277,7 @@ void workqueue_done(struct workqueue *q, struct str key)
 		workqueue_enqueue(q, it);
 	else
 		item_drop_if_idle(it);
-	if (q->nwaiting > 0 || q->shutting_down)
+	if (q->nwaiting > 0)
 		loop_defer(q->opts.loop, &q->pump);
 }
 
@@ -331,37 +304,4 @@ size_t workqueue_len(const struct workqueue *q)
 size_t workqueue_running(const struct workqueue *q)
 {
 	return q->nrunning;
-}
-
-/* Drops the items that are not being processed, once nothing can be added. */
-static void drop_waiting(struct workqueue *q, bool drain)
-{
-	struct str key;
-	size_t at = 0;
-	void *value;
-
-	while (map_next(&q->items, &at, &key, &value))
-		loop_timer_stop(&((struct item *)value)->timer);
-	if (drain)
-		return;
-	for (struct list *l; (l = list_pop_front(&q->waiting)) != NULL;) {
-		struct item *it = LIST_ENTRY(l, struct item, link);
-
-		it->dirty = false;
-		it->failures = 0;
-		item_drop_if_idle(it);
-	}
-	q->nwaiting = 0;
-	LIST_FOREACH (l, &q->running)
-		LIST_ENTRY(l, struct item, run_link)->dirty = false;
-	workqueue_metrics_empty(&q->metrics);
-}
-
-void workqueue_shut_down(struct workqueue *q, bool drain, void (*done)(void *arg), void *arg)
-{
-	q->shutting_down = true;
-	q->stopped = done;
-	q->stopped_arg = arg;
-	drop_waiting(q, drain);
-	loop_defer(q->opts.loop, &q->pump);
 }

@@ -48,7 +48,7 @@ struct workqueue *workqueue_new(const struct workqueue_opts *opts);
 /* Handlers that still run must not use the queue afterwards. NULL allowed. */
 void workqueue_free(struct workqueue *q);
 
-/* The functions that add a key copy it, and do nothing while the queue is shutting down. */
+/* The functions that add a key copy it. */
 void workqueue_add(struct workqueue *q, struct str key);
 
 /* If a key has several delays, the one that ends first counts. */
@@ -74,12 +74,5 @@ void workqueue_hold(struct workqueue *q, bool held);
 size_t workqueue_len(const struct workqueue *q);
 /* The number of keys whose handler runs. */
 size_t workqueue_running(const struct workqueue *q);
-
-/*
- * Stops accepting keys and drops delayed ones. With `drain`, queued keys are still handled;
- * without, they are dropped. `done` (or NULL) is called once, from the loop, when no handler runs
- * and none is left to start. A second call without `drain` ends the draining.
- */
-void workqueue_shut_down(struct workqueue *q, bool drain, void (*done)(void *arg), void *arg);
 
 #endif

@@ -115,9 +115,3 @@ void workqueue_metrics_unfinished(struct workqueue_metrics *w, int64_t total_ns,
 	metrics_gauge_set(w->unfinished, seconds(total_ns));
 	metrics_gauge_set(w->longest, seconds(longest_ns));
 }
-
-void workqueue_metrics_empty(struct workqueue_metrics *w)
-{
-	if (w->depth)
-		metrics_gauge_set(w->depth, 0);
-}

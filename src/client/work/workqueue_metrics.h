@@ -23,7 +23,5 @@ void workqueue_metrics_start(struct workqueue_metrics *w, int64_t waited_ns);
 void workqueue_metrics_done(struct workqueue_metrics *w, int64_t worked_ns);
 void workqueue_metrics_unfinished(struct workqueue_metrics *w, int64_t total_ns,
 				  int64_t longest_ns);
-/* The queued keys were dropped. */
-void workqueue_metrics_empty(struct workqueue_metrics *w);
 
 #endif

@@ -27,7 +27,6 @@ struct bench {
 	size_t nheld;
 	bool at_once; /* handlers finish before they return */
 	bool fail; /* and they fail */
-	int stopped;
 };
 
 static void on_key(void *arg, struct str key)
@@ -50,11 +49,6 @@ static void finish(struct bench *b, size_t at, bool again)
 
 	memmove(&b->held[at], &b->held[at + 1], (--b->nheld - at) * sizeof(b->held[0]));
 	workqueue_finish(b->q, key, again);
-}
-
-static void on_stopped(void *arg)
-{
-	((struct bench *)arg)->stopped++;
 }
 
 static struct bench *bench_new(const struct workqueue_opts *opts)
@@ -254,51 +248,6 @@ static void a_bucket_fills_with_time_and_not_beyond_its_burst(void **state UNUSE
 	assert_int_equal(bucket_reserve(&b, t), CLOCK_SEC);
 }
 
-/* --- the end ----------------------------------------------------------------------------- */
-
-static void draining_handles_what_is_queued_and_then_says_so(void **state UNUSED)
-{
-	struct bench *b = bench_new(&(struct workqueue_opts){ .workers = 1 });
-
-	workqueue_add(b->q, STR("a"));
-	workqueue_add(b->q, STR("b"));
-	workqueue_add_after(b->q, STR("late"), 10);
-	sim_run_for(b->sim, 1);
-	workqueue_shut_down(b->q, true, on_stopped, b);
-	workqueue_add(b->q, STR("new"));
-	workqueue_add_after(b->q, STR("new"), 5);
-	workqueue_add_rate_limited(b->q, STR("new"));
-	sim_run_for(b->sim, 1000);
-	assert_log(b, "a ");
-	assert_int_equal(b->stopped, 0);
-	finish(b, 0, true);
-	sim_run_for(b->sim, 1000);
-	assert_log(b, "b ");
-	finish(b, 0, false);
-	sim_run_for(b->sim, 1000);
-	assert_log(b, "");
-	assert_int_equal(b->stopped, 1);
-	bench_free(b);
-}
-
-static void shutting_down_drops_the_queue_and_waits_for_handlers(void **state UNUSED)
-{
-	struct bench *b = bench_new(&(struct workqueue_opts){ .workers = 1 });
-
-	workqueue_add(b->q, STR("a"));
-	workqueue_add(b->q, STR("b"));
-	sim_run_for(b->sim, 1);
-	workqueue_add(b->q, STR("a"));
-	workqueue_shut_down(b->q, false, on_stopped, b);
-	sim_run_for(b->sim, 10);
-	assert_int_equal(b->stopped, 0);
-	finish(b, 0, false);
-	sim_run_for(b->sim, 10);
-	assert_log(b, "a ");
-	assert_int_equal(b->stopped, 1);
-	bench_free(b);
-}
-
 /* --- metrics ----------------------------------------------------------------------------- */
 
 static void assert_metric(struct metrics *m, const char *line)
@@ -454,8 +403,6 @@ int main(void)
 		cmocka_unit_test(failures_double_the_delay_up_to_the_most_and_are_forgotten),
 		cmocka_unit_test(retries_of_all_keys_together_keep_a_rate),
 		cmocka_unit_test(a_bucket_fills_with_time_and_not_beyond_its_burst),
-		cmocka_unit_test(draining_handles_what_is_queued_and_then_says_so),
-		cmocka_unit_test(shutting_down_drops_the_queue_and_waits_for_handlers),
 		cmocka_unit_test(metrics_have_the_names_that_dashboards_know),
 		cmocka_unit_test(no_add_is_lost_in_a_random_run),
 	};

@@ -16,11 +16,6 @@ void log_reader_init(struct log_reader *r, const struct log_reader_opts *opts)
 		r->state = DONE;
 }
 
-bool log_reader_between(const struct log_reader *r)
-{
-	return r->state == HEAD && r->nhead == 0;
-}
-
 void log_reader_restart(struct log_reader *r)
 {
 	if (r->state == DONE)

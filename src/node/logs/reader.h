@@ -46,8 +46,6 @@ void log_reader_init(struct log_reader *r, const struct log_reader_opts *opts);
  */
 bool log_reader_feed(struct log_reader *r, struct str bytes, struct buf *out);
 
-/* Whether it is between two records, so that another file may follow. */
-bool log_reader_between(const struct log_reader *r);
 /* Another file begins: drops an unfinished record. */
 void log_reader_restart(struct log_reader *r);
 

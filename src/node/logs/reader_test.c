@@ -110,13 +110,10 @@ static void another_file_begins_with_a_record(void **state)
 	struct log_reader r;
 
 	log_reader_init(&r, &(struct log_reader_opts){ .records = -1 });
-	assert_true(log_reader_between(&r));
 	(void)log_reader_feed(&r, STR("2023-11-14T22:"), &out);
-	assert_false(log_reader_between(&r));
 	log_reader_restart(&r);
 	(void)log_reader_feed(&r, STR(ONE), &out);
 	assert_string_equal(out.p, "one\n");
-	assert_true(log_reader_between(&r));
 }
 
 int main(void)
