@@ -137,7 +137,6 @@ extern const struct crd_condition crd_never_established;
  */
 bool crd_set_condition(struct arena *a, struct json *definition,
 		       const struct crd_condition *condition, int64_t now_ns);
-bool crd_condition_is_true(const struct json *definition, struct str type);
 
 /*
  * Functions that say whether a name is in use by a definition of the group, including the one being

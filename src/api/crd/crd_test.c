@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "api/object/object.h"
+#include "api/schema/tree.h"
 #include "api/table/table.h"
 #include "api/write/scale.h"
 #include "api/write/write.h"
@@ -511,12 +512,12 @@ static void free_names_are_accepted(void **state)
 	assert_json(json_pointer(definition, STR("/status/acceptedNames")), &w,
 		    "{'plural':'widgets','singular':'widget','kind':'Widget','listKind':"
 		    "'WidgetList','shortNames':['wd'],'categories':['all']}");
-	assert_true(crd_condition_is_true(definition, STR("NamesAccepted")));
+	assert_true(tree_condition_is_true(definition, STR("NamesAccepted")));
 	assert_true(str_eqz(condition_text(definition, "Established", "reason"), "Installing"));
 	assert_false(crd_accept_names(&w.arena, definition, &taken, NOW + 1));
 	assert_true(crd_set_condition(&w.arena, definition, &crd_established, NOW));
 	assert_false(crd_accept_names(&w.arena, definition, &taken, NOW));
-	assert_true(crd_condition_is_true(definition, STR("Established")));
+	assert_true(tree_condition_is_true(definition, STR("Established")));
 	world_release(&w);
 }
 
@@ -558,7 +559,7 @@ static void protected_groups_say_whether_they_are_approved(void **state)
 			       "'https://github.com/x/1'}},'spec':{'group':'a.k8s.io'}}");
 	assert_true(crd_set_approval(&w.arena, definition, NOW));
 	assert_true(
-		crd_condition_is_true(definition, STR("KubernetesAPIApprovalPolicyConformant")));
+		tree_condition_is_true(definition, STR("KubernetesAPIApprovalPolicyConformant")));
 	assert_false(crd_set_approval(&w.arena, definition, NOW));
 	assert_false(crd_set_approval(&w.arena, parse(&w, widgets), NOW));
 	world_release(&w);

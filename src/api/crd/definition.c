@@ -8,6 +8,7 @@
 #include "api/api_limits.h"
 #include "api/crd/checks.h"
 #include "api/schema/names.h"
+#include "api/schema/tree.h"
 #include "base/core/limits.h"
 #include "base/json/index.h"
 #include "cel/cel_limits.h"
@@ -625,7 +626,7 @@ void check_crd_update(struct validation *v, const struct json *object, const str
 	struct field_path group = field_path_name(&path, "group");
 	struct field_path plural = field_path_name(&names_at, "plural");
 
-	if (crd_condition_is_true(old, STR("Established"))) {
+	if (tree_condition_is_true(old, STR("Established"))) {
 		validate_immutable(v, json_getz(spec, "scope"), json_getz(old_spec, "scope"),
 				   &scope);
 		validate_immutable(v, json_getz(names, "kind"), json_getz(old_names, "kind"),

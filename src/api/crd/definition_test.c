@@ -15,6 +15,7 @@
 
 #include "api/crd/cases_fixture.h"
 #include "api/crd/crd.h"
+#include "api/schema/tree.h"
 #include "api/write/write.h"
 #include "base/core/limits.h"
 
@@ -262,7 +263,7 @@ static void deletion_waits_for_its_objects(void **state)
 	begin(&w, STR("cases.example.com"));
 	assert_int_equal(write_delete(&w.write, old, &options, &object, NULL), 0);
 	assert_non_null(object);
-	assert_true(crd_condition_is_true(object, STR("Terminating")));
+	assert_true(tree_condition_is_true(object, STR("Terminating")));
 	assert_non_null(json_pointer(object, STR("/metadata/deletionTimestamp")));
 	assert_true(str_eqz(json_str(json_pointer(object, STR("/metadata/finalizers/0"))),
 			    CRD_FINALIZER));

@@ -101,13 +101,6 @@ bool crd_set_condition(struct arena *a, struct json *definition,
 	return changed;
 }
 
-bool crd_condition_is_true(const struct json *definition, struct str type)
-{
-	const struct json *c = find_condition(definition, type);
-
-	return str_eqz(json_text_at(c, "status"), "True");
-}
-
 /* --- names ------------------------------------------------------------------------ */
 
 void fill_crd_names(struct arena *a, struct json *spec, int64_t now_ns UNUSED)
@@ -247,7 +240,7 @@ bool crd_accept_names(struct arena *a, struct json *definition, const struct crd
 	if (changed)
 		json_setz(status, "acceptedNames", n.accepted);
 	changed |= crd_set_condition(a, definition, &n.condition, now_ns);
-	if (!crd_condition_is_true(definition, STR("Established"))) {
+	if (!tree_condition_is_true(definition, STR("Established"))) {
 		if (str_eqz(n.condition.status, "True"))
 			progress = &crd_installing;
 		else if (!find_condition(definition, STR("Established")))

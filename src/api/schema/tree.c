@@ -40,3 +40,10 @@ bool tree_same(const struct json *a, const struct json *b, const char *key)
 {
 	return json_equal(json_getz(a, key), json_getz(b, key));
 }
+
+bool tree_condition_is_true(const struct json *object, struct str type)
+{
+	const struct json *list = json_getz(json_getz(object, "status"), "conditions");
+
+	return str_eqz(json_text_at(json_find(list, "type", type), "status"), "True");
+}

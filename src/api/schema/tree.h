@@ -21,4 +21,7 @@ bool tree_same(const struct json *a, const struct json *b, const char *key);
 /* A copy in the arena. A tree that was stored is never too deep to be copied. */
 struct json *tree_copy(struct arena *a, const struct json *tree);
 
+/* Whether the object's status has this condition, and its status is "True". */
+bool tree_condition_is_true(const struct json *object, struct str type);
+
 #endif

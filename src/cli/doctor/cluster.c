@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "api/schema/tree.h"
 #include "base/core/clock.h"
 #include "base/json/json.h"
 #include "base/time/timestamp.h"
@@ -94,13 +95,6 @@ static void check_clock(struct doctor *d, struct kube *k)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static bool cluster_is_ready(const struct json *node)
-{
-	const struct json *conditions = json_pointer(node, STR("/status/conditions"));
-
-	return str_eqz(json_text_at(json_find(conditions, "type", STR("Ready")), "status"), "True");
-}
-
 static void check_nodes(struct doctor *d, struct kube *k)
 {
 	struct resource nodes = resource_builtin("", "v1", "nodes");
@@ -116,7 +110,7 @@ static void check_nodes(struct doctor *d, struct kube *k)
 	}
 	JSON_FOREACH (it, json_getz(list, "items")) {
 		n++;
-		if (cluster_is_ready(it))
+		if (tree_condition_is_true(it, STR("Ready")))
 			ready++;
 		else if (first.n == 0)
 			first = json_text_at(json_getz(it, "metadata"), "name");

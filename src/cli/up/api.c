@@ -4,6 +4,7 @@
  */
 #include "cli/up/api.h"
 
+#include "api/schema/tree.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
@@ -227,13 +228,6 @@ void up_api_node_uid(struct up_api *u, const char *node, up_api_fn *fn, void *ar
 	api_ask(u, &c);
 }
 
-static bool api_is_ready(const struct json *node)
-{
-	const struct json *conditions = json_pointer(node, STR("/status/conditions"));
-
-	return str_eqz(json_text_at(json_find(conditions, "type", STR("Ready")), "status"), "True");
-}
-
 static int read_nodes(struct str *text, struct arena *a, struct error *err)
 {
 	struct json *tree;
@@ -243,7 +237,7 @@ static int read_nodes(struct str *text, struct arena *a, struct error *err)
 	if (r < 0)
 		return r;
 	JSON_FOREACH (it, json_getz(tree, "items"))
-		n += api_is_ready(it);
+		n += tree_condition_is_true(it, STR("Ready"));
 	*text = str_from(arena_printf(a, "%zu", n));
 	return 0;
 }

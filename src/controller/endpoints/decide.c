@@ -4,6 +4,7 @@
  * controller; only the source of the addresses differs (KEP-4817).
  */
 #include "api/api_limits.h"
+#include "api/schema/tree.h"
 #include "controller/endpoints/decide.h"
 
 #include <arpa/inet.h>
@@ -126,7 +127,7 @@ static struct str condition_status(const struct json *object, const char *type)
 
 bool network_pod_ready(const struct json *pod)
 {
-	return str_eqz(condition_status(json_getz(pod, "status"), "Ready"), "True");
+	return tree_condition_is_true(pod, STR("Ready"));
 }
 
 /* Whether it is on a node and has not ended. */

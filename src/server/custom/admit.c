@@ -4,6 +4,7 @@
  * the client's write. It is decided at the state, where the names of all other definitions are
  * known, pending ones included.
  */
+#include "api/schema/tree.h"
 #include "api/write/write.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
@@ -143,7 +144,7 @@ bool custom_settle(struct custom *c, struct arena *a, struct json *definition, i
 	bool changed = crd_accept_names(a, definition, &taken, now_ns);
 
 	changed = crd_set_approval(a, definition, now_ns) || changed;
-	if (crd_condition_is_true(definition, STR("NamesAccepted")))
+	if (tree_condition_is_true(definition, STR("NamesAccepted")))
 		changed = crd_set_condition(a, definition, &crd_established, now_ns) || changed;
 	return note_stored(a, definition) || changed;
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "api/schema/tree.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "server/core/parts.h"
@@ -113,14 +114,14 @@ static void definition_take(struct definition *d, const struct json *tree)
 	const struct json *meta = json_getz(tree, "metadata");
 	bool other = recompile(d, tree), was_terminating = d->terminating;
 
-	d->established = crd_condition_is_true(tree, STR("Established"));
-	d->refused = !crd_condition_is_true(tree, STR("NamesAccepted"));
+	d->established = tree_condition_is_true(tree, STR("Established"));
+	d->refused = !tree_condition_is_true(tree, STR("NamesAccepted"));
 	d->cleaning = false;
 	JSON_FOREACH (f, json_getz(meta, "finalizers"))
 		if (str_eqz(json_str(f), CRD_FINALIZER))
 			d->cleaning = json_getz(meta, "deletionTimestamp") != NULL;
 	d->terminating = json_getz(meta, "deletionTimestamp") ||
-			 crd_condition_is_true(tree, STR("Terminating"));
+			 tree_condition_is_true(tree, STR("Terminating"));
 	d->overlaps = d->crd && !has_place(d);
 	if (d->crd && d->established && !d->overlaps && (other || !d->served)) {
 		state_put_resource(d->custom->state, storage_kind(d->crd));
