@@ -169,7 +169,7 @@ beside pod-applies req/s
 beside managed-claims bytes
 beside managed-pods bytes
 
-# What they take in memory: of a server that finds them on its disk.
+# Memory of the applied objects, measured on a server that loads them from its disk.
 for who in "${both[@]}"; do end "$who"; done
 pids[upstream]=
 serve ours-1

@@ -1,5 +1,5 @@
-# What is free: from the change of a claim to the status of its slice in a watch, writes and work for each change, and how
-# long it takes from nothing, on clusters of several shapes.
+# Availability: the time from a claim's change until a watch shows its slice's status, the writes and CPU time for each change,
+# and the time of a first run, on clusters of several shapes.
 #
 # A shape is NAME:SLICES:DEVICES:CLAIMS, devices of each slice. "ga" is the KEP's scale, in slices of one node's devices and
 # in large ones; "small" and "large" have two claims on each device, so that their costs compare. CHANGES of claims, RATE a second.

@@ -1,6 +1,6 @@
 # Sourced by what does the same work on a server of ours and on upstream's, after node_lib.sh and upstream_lib.sh.
 #
-# Contestants take turns, and while ours is measured theirs is stopped. The best of each is kept until it is told.
+# Contestants take turns, and while ours is measured theirs is stopped. The best result of each is kept until it is reported.
 
 both=(ours)
 upstream_has etcd kube-apiserver && both+=(upstream)

@@ -34,7 +34,7 @@ quiet() {
 	read -r _ p50 p99 longest refused <&"${QUIET[0]}"
 }
 
-# flood ARGS ..: an h2load that goes on until it is told to end.
+# flood ARGS ..: an h2load that runs until it is stopped.
 flood() {
 	nice -n 19 h2load -D 600 "$@" -H 'authorization: Bearer flood' >"$tmp/flood" 2>&1 &
 	flood=$!
@@ -46,7 +46,7 @@ end_flood() {
 	wait $flood 2>/dev/null
 }
 
-# best NAME COMMAND ..: the quiet user's 99th percentile, the best of the rounds; into $best and told.
+# best NAME COMMAND ..: the quiet user's 99th percentile, the best of the rounds; sets $best and prints it.
 best() {
 	local name=$1 round
 	shift

@@ -85,14 +85,14 @@ say() {
 	printf '%-40s %s\n' "$part/$1" "$2" >&2
 }
 
-# figure NAME UNIT OURS [OTHER-NAME OTHER]: what was measured, beside a yardstick where there is one. What must be
-# reached is in bench/goals under this name.
+# figure NAME UNIT OURS [OTHER-NAME OTHER]: records a measurement, with a value to compare it with if there is one. Its goal
+# is in bench/goals under this name.
 figure() {
 	record figure "$part" "$@"
 	say "$1" "$3 $2${4:+; $4 ${5:-} $2}"
 }
 
-# told NAME TEXT: what is worth knowing and has no goal.
+# told NAME TEXT: records a remark, which has no goal.
 told() {
 	record told "$part" "$1" "${2//$'\t'/ }"
 	say "$1" "$2"

@@ -11,7 +11,7 @@ full_s=${FULL_S:-10}
 expire=${ROUNDS_EXPIRE:-20}
 nodes=${HOLLOW:-1000}
 devices=1000 pods=110 per_pod=9
-# latency NAME WORD ..: p50 is told, p99 has a goal.
+# latency NAME WORD ..: reports p50; p99 has a goal.
 latency() {
 	ask "${@:2}"
 	told "${1%-p99}-p50" "${answer[0]} ms max=${answer[2]} ms"

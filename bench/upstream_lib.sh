@@ -1,7 +1,7 @@
 # Sourced by what measures beside upstream's programs, after lib.sh: starts those of the folder $UPSTREAM_BIN on loopback, with
 # certificates of their own. Nothing here builds or fetches them; etcd may also be the one that is installed.
 
-# upstream NAME: path of the program; fails where there is none.
+# upstream NAME: path of the program; fails if it is not installed.
 upstream() {
 	[ -n "${UPSTREAM_BIN:-}" ] || return 1
 	if [ -x "$UPSTREAM_BIN/$1" ]; then

@@ -1,7 +1,7 @@
 /*
- * A line with a pattern, and a text behind it. A pattern that compiles must match or not, without
- * reading beyond pattern and text; the quoted pattern matches itself; an anchored pattern matches
- * no more than the free one; and the program, its table and its search agree.
+ * The input is a pattern, a newline and a text. Matching a pattern that compiles must not read beyond
+ * pattern or text. A quoted pattern must match itself. If an anchored pattern matches, the pattern
+ * without anchors must match too. The program, its table and its search must agree.
  */
 #include "base/core/limits.h"
 #include "base/regex/regex.h"
@@ -15,7 +15,7 @@ static bool matches(struct arena *a, const char *fmt, struct str pattern, struct
 	return regex_compile(a, whole, &re, NULL) == 0 && regex_matches(re, text);
 }
 
-/* All ways to match say the same, and what is found again and again moves on to the end. */
+/* All ways to match agree, and repeated searches advance to the end of the text. */
 static void check_ways(struct arena *a, const struct regex *re, struct str text)
 {
 	const struct regex *table = regex_tabulate(a, re, NULL);
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_ways(&a, re, text);
-	/* Whose text ends at a NUL when it is put into another. */
+	/* matches() puts the pattern into a C string, which would end at a NUL. */
 	if (str_chr(pattern, '\0') >= 0)
 		return 0;
 	if (matches(&a, "^(?:%.*s)$", pattern, text))

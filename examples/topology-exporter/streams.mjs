@@ -33,7 +33,7 @@ export async function follow(client, method, view, { changed, log }) {
 	let lost = false
 	for (;;) {
 		const stream = client[method](view.request())
-		// What is not thrown into the loop below, such as our own cancel(), is of no interest.
+		// Errors that are not thrown into the loop below, such as our own cancel(), are ignored.
 		stream.on("error", () => {})
 		stream.once("metadata", () => {
 			backoff.reset()

@@ -8,7 +8,7 @@
 //			went off line
 //
 // so that 0 <= available <= allocatable <= capacity always, also while one stream is ahead of the other: devices and
-// CPUs are told apart by their ids, and subtracted as sets.
+// CPUs are identified by their ids, and subtracted as sets.
 //
 // A device that is near several nodes is in each of their zones, because a pod may get it with CPUs of either: zones
 // cannot be added up. A device without topology is in no zone: it restricts no placement, and schedulers find how many

@@ -1,7 +1,7 @@
-// view - what the two streams have told so far. Pure: requests out, events in; no I/O.
+// view - the state that the two streams have reported so far. Pure: requests out, events in; no I/O.
 //
-// A view lives as long as the program, streams come and go. Whoever opens a stream asks the view for the request and
-// gives it every message:
+// A view lives as long as the program, streams come and go. To open a stream, ask the view for the request, and
+// pass it every message:
 //
 //	for await (const event of client.ListAndWatch(view.request()))
 //		view.apply(event)
@@ -11,7 +11,7 @@
 // up. When the server cannot resume, it says so first (a reset: DELETED of nobody) and sends the present state again;
 // until the end of that the view is not complete, and must not be shown to anybody.
 
-// What both views share: when they are complete, and from where a stream is resumed.
+// The common part of both views: when they are complete, and from where a stream is resumed.
 class View {
 	complete = false
 	#revision
@@ -19,7 +19,7 @@ class View {
 	request() {
 		if (this.complete)
 			return { after_revision: this.#revision }
-		// A state that was cut off in the middle is worth nothing: whatever left meanwhile would never be told.
+		// A state that was cut off is not usable: no event would report what was removed meanwhile.
 		this.#restart()
 		return { send_initial: true }
 	}
@@ -66,7 +66,7 @@ export class PodsView extends View {
 	}
 }
 
-// What the node can give. Each event has all of it, so the last one counts and there is nothing to forget.
+// The node's allocatable resources. Each event contains all of them, so only the last one counts.
 export class AllocatableView extends View {
 	allocatable = { devices: [], cpu_ids: [], memory: [] }
 

@@ -115,13 +115,13 @@ export class Writer {
 		return made
 	}
 
-	// What is not ours stays as it was, and so does resourceVersion: the server refuses when it is no longer that.
+	// Keeps fields of others and the resourceVersion, so that the server rejects the write if the object has changed.
 	#replace(fields) {
 		const body = { ...this.#object, ...fields }
 		return within(TIMEOUT_MS, this.#api.replaceClusterCustomObject({ ...KIND, ...BY, name: this.#name, body }))
 	}
 
-	// The object, or undefined when there is none.
+	// The object, or undefined if it does not exist.
 	async #read() {
 		try {
 			return await within(TIMEOUT_MS, this.#api.getClusterCustomObject({ ...KIND, name: this.#name }))

@@ -134,7 +134,7 @@ export class Follower {
 
 	// How long to wait before the next try.
 	async failed(error) {
-		// Without a session one is nobody, who may do little: that is no lack of rights.
+		// Without a session the user is anonymous and has few rights, so this is not a lack of rights.
 		if ((error.status === 401 || error.status === 403) && !await this.session())
 			return RETRY_MS.most
 		if (error.status === 403 || error.status === 404) {

@@ -199,7 +199,7 @@ class App {
 		byId("notes").replaceChildren(...notes.map((n) => el("p", { text: n.text })), ...this.namespaceForm(notes))
 	}
 
-	// Who may not see all namespaces may see one.
+	// A user who may not list all namespaces may be able to list one.
 	namespaceForm(notes) {
 		const { namespace } = this.filter
 		if (!namespace && !notes.some((n) => n.resource === "claims" || n.resource === "pods"))
@@ -235,7 +235,7 @@ class App {
 			this.applyFilter()
 	}
 
-	// What the filter says, everywhere. Which devices are shown is worked out again if that has changed, or `anew`.
+	// Applies the filter to all parts of the page. Computes the shown devices again if it has changed, or if `anew`.
 	applyFilter(anew = false) {
 		const { filter } = this
 		if (byId("search").value !== filter.q)

@@ -17,7 +17,7 @@ const followed = [
 	events("DeviceUnhealthy"), events("DeviceHealthUnknown"), events("DeviceHealthy"),
 ]
 
-// What the page lacks without the right to list something.
+// The parts that the page lacks if it may not list a resource.
 const lacking = {
 	slices: ["resourceslices", "devices cannot be shown"],
 	claims: ["resourceclaims", "pods of holders, network data and conditions are not shown"],
@@ -71,7 +71,7 @@ export class Cluster {
 		this.state()
 	}
 
-	// What must be known before the first picture.
+	// Whether the resources that the first picture needs are loaded.
 	settled() {
 		return ["slices", "claims", "pods"].every((r) => ["ok", "forbidden", "missing"].includes(this.states.get(r)))
 	}

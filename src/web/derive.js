@@ -33,7 +33,7 @@ function statusOf({ metadata, status }) {
 	return status && status.observedGeneration >= metadata.generation ? status : undefined
 }
 
-// What is wrong with a pool, one sentence each.
+// The problems of a pool, one sentence each.
 export function poolTrouble(pool) {
 	const all = new Set()
 	for (const slice of pool.newest.slices) {
@@ -64,7 +64,7 @@ export function attributeText(attribute) {
 	return Array.isArray(value) ? value.join(", ") : String(value ?? "")
 }
 
-// What sort of device it is, by the attributes that drivers use for that.
+// The sort of device, from the attributes that drivers use for it.
 function kindOf(attributes, driver) {
 	for (const wanted of ["productName", "model", "product", "type", "kind"])
 		for (const [name, attribute] of Object.entries(attributes))
@@ -75,7 +75,7 @@ function kindOf(attributes, driver) {
 
 const entries = new WeakMap() // slice: Map(device name: its entry in the status)
 
-// What the slice's status says of a device.
+// The device's entry in the slice's status.
 function entryOf(slice, name) {
 	let known = entries.get(slice)
 	if (!known) {
@@ -152,7 +152,7 @@ function describePlugin(model, key) {
 	return d
 }
 
-// The device, or undefined if there is none.
+// The device, or undefined if it does not exist.
 export function describeDevice(model, key) {
 	if (key.includes("|"))
 		return describePlugin(model, key)

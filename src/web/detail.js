@@ -4,7 +4,7 @@ import { attributeText, capacityOf } from "./derive.js"
 import { healthText, sign, stateText } from "./glyph.js"
 import { timeline } from "./timeline.js"
 
-// What the words of the API mean.
+// Explanations of the API's reasons.
 const reasons = {
 	PoolIncomplete: "slices of its pool are missing", PoolInvalid: "slices of its pool contradict each other", NoNode: "no node can reach it", NodeGone: "its node does not exist",
 	UnsupportedFeature: "it needs a feature that is off", CapacityExhausted: "less is left than a claim must take",
@@ -60,7 +60,7 @@ export class Detail {
 			this.render()
 	}
 
-	// Whatever had the focus has it again.
+	// Restores the focus.
 	render() {
 		const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
 		const d = this.model.devices.get(this.key)
@@ -79,7 +79,7 @@ export class Detail {
 		]
 	}
 
-	// What drivers say of the device in its claims, each of which may have several shares of it.
+	// The status that drivers report for the device in its claims. A claim may have several shares of it.
 	entries(d) {
 		const claims = new Set([...d.holders, ...d.admins].map((h) => this.model.claimOf(h)).filter(Boolean))
 		return [...claims].flatMap((c) => c.status?.devices ?? []).filter((e) => e.driver === d.driver && e.pool === d.pool && e.device === d.name)

@@ -4,7 +4,7 @@
 // if known; source is "event" (an Event of the pod that had the device) or "seen" (the page saw it change).
 
 const LIMIT = 200
-// What the page saw and what an event says of the same change are this close together.
+// A change that the page saw and an event about the same change are at most this far apart.
 const SAME_MS = 10_000
 
 export class History {
@@ -76,7 +76,7 @@ export function stretches(records, { current, since, opened, now }) {
 	}
 	if (last && (!current || last.health === current))
 		return [...all, { ...last, to: now, sure: true }]
-	// What is now was not told: it became so some time before the page was opened.
+	// No event reported the current state: it began some time before the page was opened.
 	const from = Math.max(since ?? opened, last?.from ?? 0)
 	if (last)
 		all.push({ ...last, to: from, sure: false })

@@ -39,7 +39,7 @@ export function compareBlocks(a, b) {
 	return (a.kind === "network") - (b.kind === "network") || compare(a.title, b.title) || compare(a.key, b.key)
 }
 
-// A name that fits under a square: its end tells devices apart.
+// A name that fits under a square. Devices differ in the end of their names.
 export function shortName(name, most = 8) {
 	return name.length <= most ? name : `…${name.slice(1 - most)}`
 }

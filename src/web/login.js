@@ -2,8 +2,8 @@
 import * as api from "./api.js"
 import { byId, setText } from "./dom.js"
 
-// Takes the code out of the address, so that neither a bookmark nor a glance at the screen has it. What else the
-// fragment says stays.
+// Takes the code out of the address, so that neither a bookmark nor a glance at the screen has it. The rest
+// of the fragment stays.
 export function takeCode() {
 	const given = new URLSearchParams(location.hash.replace(/^#/, ""))
 	const code = given.get("code")

@@ -17,7 +17,7 @@ export const HEALTHS = ["healthy", "unhealthy", "unknown", "untold"]
 const HEALTHS_TOLD = ["healthy", "unhealthy", "unknown"]
 export const RESOURCES = ["slices", "claims", "pods", "nodes", "rules", "events"]
 
-// Of a plugin's resource with more than this, only those in use are shown: such numbers count no devices.
+// If a plugin's resource has more units than this, only those in use are shown: they are not single devices.
 const UNNAMED_MAX = 256
 
 const eventText = /^Device (\S+) of (\S+): (\w+) -> (\w+)(?:: ([\s\S]*))?$/
@@ -65,7 +65,7 @@ export class Model {
 		this.opened = this.now()
 	}
 
-	// "loading", "ok", "forbidden" or "missing". What cannot be read any more is not known any more.
+	// "loading", "ok", "forbidden" or "missing". If a resource can no longer be read, its objects are dropped.
 	setAccess(resource, access) {
 		if (this.access[resource] === access)
 			return

@@ -5,7 +5,7 @@ const factors = {
 	Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
 }
 
-// NaN for what is none.
+// NaN if the text is not a quantity.
 export function parseQuantity(text) {
 	const parts = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?i?)$/.exec(String(text ?? "").trim())
 	const factor = parts ? factors[parts[2]] : undefined

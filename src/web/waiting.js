@@ -36,7 +36,7 @@ export class Waiting {
 			this.render()
 	}
 
-	// Of the search only plain words count here.
+	// Only the plain words of the search apply here.
 	setFilter(q) {
 		this.words = q.toLowerCase().split(/\s+/).filter(Boolean).map((w) => w.replace(/^(ns|pod|claim):/, ""))
 		this.stale = true

@@ -105,7 +105,7 @@ export async function conclude(steward, plan, servers) {
 	return versions
 }
 
-// What an epoch leaves that the next ones would run out of, or have to carry.
+// Deletes the objects of an epoch, so that later epochs neither reach a limit nor slow down.
 export async function clear(steward, plan) {
 	for (const { path } of Object.values(plan.collections))
 		await steward.insist("DELETE", path)

@@ -7,7 +7,7 @@
 //	o  the answer's code, 0 without one
 //	v  value that it writes; e: what it expects (cas: the version, jpatch: the value, delete: the uid)
 //	r, u, x  version, uid and value in the answer
-// The object's state: null when there is none, else { u, r, v }; r and u are null when no answer tells them.
+// The object's state: null if it does not exist, else { u, r, v }; r and u are null while no reply has contained them.
 
 function bound(state, op) {
 	if (!state || state.v !== op.x || (state.r !== null && state.r !== op.r) || (state.u !== null && state.u !== op.u))
@@ -15,7 +15,7 @@ function bound(state, op) {
 	return state.r !== null && state.u !== null ? state : { u: op.u, r: op.r, v: op.x }
 }
 
-// Refusals tell something about the state, and change nothing.
+// A rejection restricts the possible states and changes nothing.
 const refusals = {
 	404: (op, s) => s === null,
 	409: (op, s) => s !== null && (op.f === "create" || (op.f === "delete" ? s.u === null || s.u !== op.e : s.r === null || s.r !== op.e)),
@@ -81,7 +81,7 @@ class Search {
 		return { end, found: found.filter((i) => this.ops[i].a <= end) }
 	}
 
-	// What changes nothing and fits now may as well be done now.
+	// An operation that changes nothing and fits the state now can be placed here without a search.
 	absorb(first, state) {
 		const taken = []
 		for (let more = true; more;) {

@@ -13,8 +13,8 @@ const epochs = new Map()
 
 // Follows one collection from the plan's version on, over broken watches and from server to server.
 class Watcher {
-	// A watcher that was told that its version is too old asks so many times, at one server after the other, before it lists anew: a
-	// server on etcd has no events from before its own start, but others may.
+	// If a server replies that the version is too old, the watcher asks the other servers in turn, `patience` times, before it lists
+	// again: a server on etcd has no events from before its own start, but others may.
 	constructor(id, collection, home, patience, out) {
 		Object.assign(this, { id, collection, at: home, patience, out, last: collection.version, goal: Infinity, refusals: 0 })
 		this.ended = this.follow()

@@ -1,4 +1,4 @@
-// Checks of collections: watches tell every change once and in order, lists are what watches say was there at their version.
+// Checks of collections: watches deliver every change once and in order, and a list equals what watches delivered up to its version.
 
 const objects = (items) => new Map(items.map(([k, r, v]) => [k, { k, r, v }]))
 
@@ -13,7 +13,7 @@ function byWatcher(events) {
 	return found
 }
 
-// What one watcher saw: stretches without a gap, each { from, to, items, events } with the items there at `from`. Reports what one stream alone shows to be wrong.
+// The events of one watcher as stretches without a gap, each { from, to, items, events } with the items there at `from`. Reports what one stream alone shows to be wrong.
 function follow(events, collection, report) {
 	const start = collection.version
 	const stretches = [{ from: start, to: start, items: collection.items, events: [] }]
@@ -69,7 +69,7 @@ function complete(watchers, all, report) {
 	}
 }
 
-// What all watchers together saw: parts without a gap, as their stretches are.
+// The stretches of all watchers merged into parts without a gap.
 function parts(watchers, all) {
 	const found = []
 	for (const stretch of [...watchers.values()].flat().sort((p, q) => p.from - q.from)) {

@@ -6,7 +6,7 @@ const MANAGER = "consistency"
 const REGISTER_US = 6e6 // life of a register or counter
 const NAME_US = 3e6 // and of a name that is created and deleted
 const LEASE_US = 2e6
-export const RENEW_US = 1.2e6 // a holder gives up when it has not renewed for so long
+export const RENEW_US = 1.2e6 // a holder that could not renew for this long stops being the holder
 
 // Requests of each operation: [method, path after the collection, body, content type].
 const requests = {
@@ -23,7 +23,7 @@ const requests = {
 	delete: (kind, { k, e }) => ["DELETE", `/${k}`, e && { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: e } }],
 }
 
-// What the model knows an operation as.
+// Operations that the model treats as another one.
 const modelled = { "apply-cas": "cas", allocate: "set" }
 
 // One client: a connection, a place to record to, and a source of chance.

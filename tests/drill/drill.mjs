@@ -64,7 +64,7 @@ async function settled(place, ledger, follower) {
 	expectLog(ledger, follower)
 }
 
-// Load without faults must not make anybody grow. What sanitizers keep says nothing.
+// Without faults no process may grow under load. Memory that sanitizers keep is not counted.
 async function expectNoGrowth(place, pods) {
 	pods.start()
 	await pause(QUIET_SECONDS * 500)

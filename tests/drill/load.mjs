@@ -24,7 +24,7 @@ const podObject = (name, template) => ({
 	},
 })
 
-// Each slot has at most one pod, and makes the next when the last was deleted. What was acknowledged is remembered.
+// Each slot has at most one pod, and makes the next when the last was deleted. Acknowledged writes are recorded.
 export class Pods {
 	constructor(client, slots) {
 		Object.assign(this, { client, slots, serial: 0, created: 0, deleted: 0, lost: [] })

@@ -18,7 +18,7 @@ const DISK = "192m" // of everything that `up` keeps
 
 const run = (...argv) => execFileSync(argv[0], argv.slice(1), { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" })
 
-// Runs a command of ours to its end while the rest goes on. Whom it asks may hang: then it fails.
+// Runs a devplane command in the background. If the server hangs, the command fails after ten seconds.
 const ask = (...argv) => new Promise((resolve, reject) =>
 	execFile(devplane, argv, { timeout: 10000, killSignal: "SIGKILL" }, (error, out) => (error ? reject(error) : resolve(out))))
 
@@ -88,7 +88,7 @@ class Island {
 		return ["ip", "netns", "exec", this.name, ...argv]
 	}
 
-	// "silent": packets vanish, as behind a broken switch; otherwise the link is down, and both sides are told.
+	// "silent": packets vanish, as behind a broken switch; otherwise the link is down, and both sides notice.
 	cut(how) {
 		if (how === "silent")
 			run("ip", "-n", this.name, "neigh", "replace", this.here, "lladdr", "02:00:00:00:00:01", "dev", "eth0", "nud", "permanent")
@@ -183,7 +183,7 @@ export class Place {
 			"--root-dir", root, "--cdi-dir", cdi, "--metrics-bind-address", "0"))
 	}
 
-	// What the supervisor says of itself.
+	// The supervisor's own state file.
 	up() {
 		return JSON.parse(readFileSync(`${this.data}/up.json`, "utf8"))
 	}
@@ -221,7 +221,7 @@ export class Place {
 		return ask("driver", "sim", what, device, "--root-dir", node.root, "--name", driver, ...more)
 	}
 
-	// What the pods of a node hold, as monitoring agents are told.
+	// The devices of a node's pods, as PodResources lists them to monitoring agents.
 	async held(node) {
 		return JSON.parse(await ask("podresources", "list", "--root-dir", node.root, "-o", "json")).podResources ?? []
 	}

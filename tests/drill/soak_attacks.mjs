@@ -44,7 +44,7 @@ async function connect(t, settings = {}, more = {}) {
 	return session
 }
 
-// Sends a request whose answer nobody reads. `counts` is told of the status, or of the reset.
+// Sends a request and does not read the reply. `counts` gets its status, or the reset.
 function open(t, session, head, body) {
 	const stream = session.request({ ...(t.token && { authorization: `Bearer ${t.token}` }), ...head }, { endStream: body === undefined })
 	stream.on("error", () => {})

@@ -128,7 +128,7 @@ async function follow(path) {
 	}
 }
 
-// What a timer is late by: the process's own delay, which is in all other figures.
+// Measures how late a timer is: the delay of this process, which all other figures include.
 function beat(due) {
 	setTimeout(() => {
 		record("timer of client", Math.max(0, now() - due))

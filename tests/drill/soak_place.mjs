@@ -85,7 +85,7 @@ export async function openPlace({ setup, attacks, control }) {
 			const text = await (await fetch(`${/health and metrics at (\S+)/.exec(scheduler.out)[1]}/metrics`)).text()
 			return Object.fromEntries([...text.matchAll(/^scheduler_schedule_attempts_total\{result="(\w+)".*\} (\d+)$/mg)].map(([, result, n]) => [result, Number(n)]))
 		},
-		// What the scheduler says about pods of the friendly tenant that it could not place at once.
+		// Log lines of the scheduler about pods of the friendly tenant.
 		troubles: () => `${scheduler.out}${scheduler.err}`.split("\n").filter((line) => /friendly\//.test(line)),
 		logs: () => Object.entries(roles).map(([name, p]) => `${name}:\n${p.err.slice(-4000)}`).join("\n"),
 		async close() {

@@ -9,7 +9,7 @@ export function percentile(values, p) {
 const mib = (bytes) => bytes / 1024 / 1024
 const OWN_DELAY = "timer of client"
 
-// What may be left of the attackers when they are gone: recent events of the kinds that they wrote, and fragments.
+// Memory that may remain after the attackers have gone: recent events of the kinds that they wrote, and fragments.
 const LEFT_MIB = 64
 const GROWTH_MIB = 32
 // A connection may hold so much, which an attack fills in a minute: only a long run shows that it ends there.

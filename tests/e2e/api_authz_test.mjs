@@ -121,7 +121,7 @@ function rolesAllow(policy, who, q) {
 		policy.bindings.some((b) => q.namespace && b.metadata.namespace === q.namespace && allows(b, q.namespace))
 }
 
-// What a node may of objects that have nothing to do with it; `undefined`: as the role says.
+// Whether a node may access objects that do not belong to it; `undefined`: the role decides.
 const nodeRules = {
 	"/secrets": () => false,
 	"/configmaps": () => false,

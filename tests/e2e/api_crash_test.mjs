@@ -1,5 +1,5 @@
 // Servers and etcd killed amid writes, again and again for CRASH_SECONDS on each backend: what was acknowledged is there,
-// once, as it was answered; versions only grow; and whoever watches sees each change once or is told to list again.
+// once, as it was answered; versions only grow; and a watcher sees each change once, or is asked to list again.
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
 import { expectSame, Follower } from "./api_follow.mjs"

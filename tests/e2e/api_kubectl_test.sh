@@ -1,4 +1,4 @@
-# What people do with kubectl, with Debian's and with a current one, on both backends.
+# Common uses of kubectl, with Debian's version and a current one, on both backends.
 . ./lib.sh
 . ./api_lib.sh
 

@@ -173,7 +173,7 @@ export class Ledger {
 	}
 }
 
-// Every acknowledged write is in the log exactly once, unless the follower was told of a gap; and nothing else is.
+// Every acknowledged write is in the log exactly once, unless the server reported a gap to the follower; and nothing else is.
 export function expectLog(ledger, follower) {
 	const logged = new Map()
 	for (const { type, name, version, object } of follower.log.filter((event) => event.type !== "DELETED")) {

@@ -5,7 +5,7 @@ start_etcd() {
 	local client peer
 	client=$(free_port) peer=$(free_port)
 	etcd_url=http://127.0.0.1:$client
-	# etcd calls arm64 unsupported unless it is told that we know.
+	# On arm64 etcd starts only if this variable names the architecture.
 	ETCD_UNSUPPORTED_ARCH=$(dpkg --print-architecture) etcd --name test --data-dir "$TMP/etcd" \
 		--listen-client-urls "$etcd_url" --advertise-client-urls "$etcd_url" \
 		--listen-peer-urls "http://127.0.0.1:$peer" >"$TMP/etcd.log" 2>&1 &

@@ -16,7 +16,7 @@ export async function scramble(path, { writers, keys, rounds, clientOf, readerOf
 		const value = `${i}.${round}`
 		const labels = { half: Math.random() < 0.5 ? "left" : "right" }
 		const { code, body: current } = await client.get(at)
-		// What another writer may do to each: only who names a version can be too late, or who creates.
+		// Replies that another writer can cause: a conflict needs a version in the request, or a creation.
 		let answer, late = [404]
 		if (code === 404)
 			[answer, late] = [await client.post(path, configMap(name, { value }, { labels })), [409]]

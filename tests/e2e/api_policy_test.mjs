@@ -1,4 +1,4 @@
-// Validating admission policies: obeyed over HTTP, by client-node and by kubectl, told to the audit log, kept over a restart.
+// Validating admission policies: obeyed over HTTP, by client-node and by kubectl, recorded in the audit log, kept over a restart.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"

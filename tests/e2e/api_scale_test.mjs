@@ -112,7 +112,7 @@ async function refusals(say, client) {
 		const message = await client.get(`${web}/scale`, { accept: "application/vnd.kubernetes.protobuf" })
 		assert.equal(message.raw.subarray(0, 4).toString("latin1"), "k8s\0")
 		assert.ok(message.raw.includes("autoscaling/v1") && message.raw.includes("app=web"))
-		// What was read, sent back: the count stands as field 1 of field 2.
+		// Sends the message that it read with another count, which is field 1 of field 2.
 		const sent = Buffer.from(message.raw)
 		const at = sent.indexOf(Buffer.from([0x12, 0x02, 0x08, 0x03]))
 		sent[at + 3] = 9

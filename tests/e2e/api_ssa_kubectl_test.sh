@@ -38,7 +38,7 @@ entries() {
 	k get "$1" "$2" -o 'jsonpath={range .metadata.managedFields[*]}{.manager}:{.operation}:{.subresource} {end}' | sed 's/:\( \|$\)/\1/g; s/ $//'
 }
 
-# What both do alike is asked of the older one in short: it is the same server.
+# The older kubectl runs a short version of the test, because the server is the same.
 apply_in_short() {
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
 	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out$err"

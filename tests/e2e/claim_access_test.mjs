@@ -19,7 +19,7 @@ const group = "rbac.authorization.k8s.io"
 const selects = (...terms) => ({ nodeSelectorTerms: terms })
 const byName = (name) => ({ matchFields: [{ key: "metadata.name", operator: "In", values: [name] }] })
 
-// Allocations; `node` where the one form that tells it was used.
+// Allocations; `node` if the selector has the one form that names a node.
 const claims = {
 	"on-a": { selector: selects(byName("a")), node: "a" },
 	"on-b": { selector: selects(byName("b")), node: "b" },

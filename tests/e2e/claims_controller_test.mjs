@@ -95,7 +95,7 @@ async function told(ns, name, entry = "gpu") {
 
 const untilTold = (ns, name) => until(`claim in the status of ${name}`, () => told(ns, name))
 
-// { users, allocated, finalizers } of a claim; undefined when there is none.
+// { users, allocated, finalizers } of a claim; undefined if it does not exist.
 async function look(ns, name) {
 	const { code, body } = await server.client2.get(`${claimsPath(ns)}/${name}`)
 	return code === 404 ? undefined : {

@@ -100,7 +100,7 @@ capture dp apply -f "$TMP/dir" -o name
 same "folders and lists are taken apart" $'configmap/one\nconfigmap/two\nconfigmap/three' "$out"
 same "objects can be printed" "three" "$(dp apply -f "$TMP/dir/2.json" -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)["metadata"]["name"])')"
 
-# What the server warns of, once.
+# Each warning of the server is printed once.
 for name in old older; do
 	printf -- '---\n{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [{name: a, deviceClassName: net}]}}}\n' $name
 done >"$TMP/old.yaml"

@@ -269,7 +269,7 @@ seen() { "$new" label --overwrite pod web "n=$((n++))" >"$TMP/label.log" && grep
 check "--watch-only shows changes" until_true 10 seen
 kill "$only"
 
-# What goes wrong says what to do.
+# An error message says what to do.
 fails() {
 	local name=$1 code=$2 message=$3
 	shift 3

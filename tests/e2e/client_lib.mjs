@@ -43,7 +43,7 @@ export function follow(kubeconfig, resource, ...rest) {
 	}
 }
 
-// Fails unless the copy is what a list shows, and what its handler was told adds up to it.
+// Fails unless the copy equals a list, and the events that its handler got add up to it.
 export async function compare(copy, list) {
 	const { items } = await list()
 	const expected = Object.fromEntries(items.map(({ metadata: m }) =>
@@ -55,7 +55,7 @@ export async function compare(copy, list) {
 	assert.equal(state.count, items.length)
 	assert.equal(state.handlerCount, state.count)
 	assert.equal(state.handlerIdentities, state.identities)
-	// A bookmark may have told of others' writes, the server's own among them, that came after that list.
+	// A bookmark may include later writes of others, also of the server itself.
 	const { metadata } = await list()
 	assert.ok(Number(state.resourceVersion) <= Number(metadata.resourceVersion))
 	return state

@@ -101,7 +101,7 @@ export async function startKubelet(clusterCa) {
 		} else if (url.pathname.endsWith("/deaf/main")) {
 			socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		} else {
-			// Whatever is spoken after the upgrade: it comes back, and its end does.
+			// After the upgrade, echoes all bytes and the end of the stream.
 			socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n")
 			socket.write(head)
 			socket.pipe(socket)

@@ -193,7 +193,7 @@ await test("an error before the upgrade is a plain reply", async () => {
 	assert.equal(await at(`${pods}/pending/log`), "204 ")
 	assert.match(await at(`${pods}/web/log`, { authorization: "Bearer nobody-token" }, { ca: server.credentials.ca }),
 		/^403 pods "web" is forbidden: User "nobody" cannot get resource "pods\/log"/)
-	// Of the handshake only where there is a log.
+	// The handshake is checked only if there is a log to send.
 	const foreign = { "sec-websocket-protocol": "v4.channel.k8s.io" }
 	assert.equal(await at(`${pods}/web/log`, foreign), "403 ")
 	assert.equal(await at(`${pods}/none/log`, foreign), `404 pods "none" not found`)

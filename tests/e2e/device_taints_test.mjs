@@ -1,6 +1,6 @@
 // Eviction from tainted devices, end to end: server, controller with the rights of its role, scheduler, a hollow node and the simulated
 // vendor's driver. A rule says what it would do and does it, tolerations end in time whatever died meanwhile, a replacement waits
-// until the rule is gone, and everybody who tells of devices knows the taint.
+// until the rule is gone, and all views of devices show the taint.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"

@@ -22,7 +22,7 @@ export function makeLoop() {
 	process.exit(0)
 }
 
-// Writes 4 MiB past the cache, rests for so many seconds, and so on until end(); in a control group when it is told one.
+// Writes 4 MiB without the cache, then sleeps `rest` seconds, again and again until end(); in the control group `group` if it is set.
 export function startWriter(loop, { rest = 0.1, group } = {}) {
 	const enter = group ? `echo $$ >${group}/cgroup.procs; ` : ""
 	const child = spawn("sh", ["-c", `${enter}while :; do dd if=/dev/zero of=${loop.path} bs=1M count=4 oflag=direct conv=notrunc status=none; sleep ${rest}; done`])
@@ -37,7 +37,7 @@ export function startWriter(loop, { rest = 0.1, group } = {}) {
 
 let ours = false // the folder of all pods
 
-// A control group as a kubelet names it, in which the kernel counts; undefined and why when there is none.
+// Makes a control group with a kubelet's name, in which the kernel counts. If it cannot, the group is undefined, with the reason.
 export function makeGroup(loop, uid) {
 	const v1 = existsSync("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
 	const v2 = existsSync("/sys/fs/cgroup/cgroup.procs") ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified"

@@ -168,7 +168,7 @@ contains "no such type" "doesn't have a resource type" "$(fit nonsense/x)"
 contains "nothing at all" "too few arguments" "$(fit)"
 contains "a node that there is not" 'nodes "nope" not found' "$(fit one --node nope)"
 
-# Who may not see everything is told so.
+# The command says which objects the user may not read.
 "$kubectl" create role viewer --verb=get,list --resource=pods,resourceclaims.resource.k8s.io >"$TMP/role.log" 2>&1
 "$kubectl" create rolebinding viewer --role=viewer --user=jane >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrole devices --verb=get,list --resource=resourceslices.resource.k8s.io,deviceclasses.resource.k8s.io >>"$TMP/role.log" 2>&1
@@ -193,7 +193,7 @@ contains "its request says what is missing" 'wants 2 devices of class small, 1 f
 contains "what it was taken for is said" "example.com/small is taken for devices of class small" "$out"
 same "devices of other kinds are not in use for it" "" "$(grep 'in use' <<<"$out")"
 
-# What others hold is known from the status of slices, where they have one.
+# Devices that others hold are known from the status of slices, if they have one.
 "$kubectl" create namespace secret >>"$TMP/role.log" 2>&1
 # slice_status NODE DEVICE-STATUSES TOTAL
 slice_status() {
@@ -223,7 +223,7 @@ contains "the note says how it is known" "their devices are known from the statu
 out=$(fit one --as gina)
 same "one claim can be explained without a list of claims" "claim default/one fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
 contains "and that is said" "Note: cannot read claims" "$out"
-# Who may list claims and not get them is not told their names.
+# A user who may list claims but not get them does not see their names.
 "$kubectl" create clusterrole lister --verb=list --resource=resourceclaims.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding lister --clusterrole=lister --user=gina >>"$TMP/role.log" 2>&1
 "$kubectl" delete rolebinding getter >>"$TMP/role.log" 2>&1

@@ -34,7 +34,7 @@ for url in "http://$clear" "https://$secure"; do
 	for version in 1.0 1.1 2; do
 		flag=--http$version name=HTTP/$version
 		[ $version = 2 ] && [ "$url" = "http://$clear" ] && flag=--http2-prior-knowledge
-		# What curl offers by ALPN for 1.0 is "http/1.0", and RFC 7301 has that refused.
+		# For HTTP/1.0 curl offers "http/1.0" by ALPN, which RFC 7301 requires the server to reject.
 		alpn=--alpn
 		[ $version = 1.0 ] && alpn=--no-alpn
 		fetch "$flag" $alpn --cacert "$TMP/ca.crt" "$url/healthz"

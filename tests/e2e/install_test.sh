@@ -1,5 +1,5 @@
-# What `make install` gives to authors of plugins and drivers: headers, sources and .pc files that work wherever the tree
-# was moved to.
+# `make install` installs headers, sources and .pc files for authors of plugins and drivers. They work wherever the tree is
+# moved to.
 . ./lib.sh
 top=$(cd ../.. && pwd)
 

@@ -99,7 +99,7 @@ exec_kubeconfig() {
 		      provideClusterInfo: true
 	EOF
 }
-# exec_plugin LINE ..: the script; $info is what it was told.
+# exec_plugin LINE ..: writes the plugin's script, which saves its input in $TMP/runs.info.
 exec_plugin() {
 	printf '%s\n' '#!/bin/bash' 'echo "$1" >>"$RUNS"; printf "%s" "$KUBERNETES_EXEC_INFO" >"$RUNS.info"' "$@" >"$TMP/plugin"
 	chmod +x "$TMP/plugin"

@@ -46,7 +46,7 @@ else
 	skip "man reads the pages" "man or groff is not installed"
 fi
 
-# What is typed in an example must be readable as it stands.
+# Text to type in an example must be printed unchanged.
 mandoc -Tascii "$pages/devplane-controller.1" | plain >"$TMP/page"
 check "backslashes and quotes in examples survive" grep -qF -- \
 	"--kubeconfig d/admin.kubeconfig --leader-elect=false \\" "$TMP/page"

@@ -1,4 +1,4 @@
-// `devplane driver net` with real containers: interfaces go into pods' namespaces and come back, and claims tell of them.
+// `devplane driver net` with real containers: interfaces go into pods' namespaces and come back, and the claims' status shows them.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
@@ -133,7 +133,7 @@ await test("another CNI plugin makes the interface, and its result is in the dat
 	assert.equal(entry.data.cniResult.ips[0].address, entry.networkData.ips[0])
 	const kept = () => readdirSync(`${dataDir}/green`).filter((name) => /^\d/.test(name))
 	assert.equal(kept().length, 1)
-	// What the pod calls it is not what the plugin is asked to give back.
+	// If the pod renames the interface, the plugin is still asked to remove it by its first name.
 	net.inside(pod, "ip", "link", "set", "green0", "name", "red0")
 	await net.entry(pod, (e) => e.networkData?.interfaceName === "red0")
 	await net.end(pod)

@@ -57,7 +57,7 @@ function addPlugins(containerd, scripts, before) {
 		writeFileSync(file, JSON.stringify(list))
 }
 
-// A kubeconfig of the driver's own account, whose token is bound to the node, with the rights that it needs and no more.
+// A kubeconfig of the driver's own account, whose token is bound to the node, with exactly the rights that it needs.
 async function driverAccount(cluster) {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1", accounts = "/api/v1/namespaces/default/serviceaccounts"
 	const rule = (apiGroups, resources, verbs, rest = {}) => ({ apiGroups, resources, verbs, ...rest })

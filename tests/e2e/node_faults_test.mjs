@@ -40,7 +40,7 @@ async function plugin(ids, options = {}) {
 	return self
 }
 
-// Runs a pod soon after a restart of the agent: it is refused, as kubelet refuses it, until the plugin has told its devices.
+// Runs a pod soon after a restart of the agent. As in kubelet, the pod is rejected until the plugin has listed its devices.
 async function runs(make) {
 	for (;;) {
 		const pod = await cluster.run(make())

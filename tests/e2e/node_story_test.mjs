@@ -1,4 +1,4 @@
-// KEP-4680's story with real containers: a pod uses two devices, one fails, the pod crash-loops, and `describe pod` tells why; the
+// KEP-4680's story with real containers: a pod uses two devices, one fails, the pod crash-loops, and `describe pod` shows why; the
 // device recovers; the pod is replaced; a pod that has ended still shows what becomes of its device. The simulated vendor's
 // driver, once as a DRA driver and once as a device plugin, under the agent, containerd and runc.
 import assert from "node:assert/strict"

@@ -62,7 +62,7 @@ await page.addInitScript(() => {
 		requestAnimationFrame(frame)
 	})
 })
-// What the page's main thread has worked so far, in ms: unlike the clock's, this is the page's own doing.
+// CPU time of the page's main thread so far, in ms. Unlike the clock's time it does not depend on other processes.
 const cdp = await page.context().newCDPSession(page)
 await cdp.send("Performance.enable", { timeDomain: "threadTicks" })
 async function work() {
@@ -133,7 +133,7 @@ await test("while 200 claims a second change, it answers and loses none", async 
 	}
 	await storm
 	const took = (Date.now() - began) / 1000
-	// Of the last changes each must show: claims that were touched an odd number of times have nothing.
+	// The page must show the last change of each claim: one that changed an odd number of times holds nothing.
 	const held = new Set((await client.get(claims)).body.items.filter((c) => c.status?.allocation).map((c) => c.metadata.name)).size
 	await until("the right number", async () => (await stat("allocated")) === held)
 	const seen = await page.evaluate(() => window.seen)

@@ -35,7 +35,7 @@ kubelet.kill = async () => {
 	await ended
 }
 
-// Resolves to the calls so far, when what it was told counts.
+// Resolves to the calls so far, once the new state is in effect.
 kubelet.say = (state = {}) => new Promise((resolve) => {
 	const id = ++kubelet.id
 	const heard = (answer) => {
@@ -48,8 +48,8 @@ kubelet.say = (state = {}) => new Promise((resolve) => {
 	kubelet.process.send({ id, ...state })
 })
 
-// What pods hold from now on: { a: { gpus, cpus } }; undefined: nothing, and the pod is not listed. First come the answers
-// before it.
+// Sets what pods hold from now on: { a: { gpus, cpus } }; undefined: nothing, and the pod is not listed. The replies in `before`
+// are sent first.
 kubelet.set = (changes, ...before) => {
 	for (const [name, held] of Object.entries(changes)) {
 		if (held)

@@ -214,7 +214,7 @@ await test("a server without revisions is watched too, and again when it ends", 
 	kep.send("ListAndWatch", event("DELETED"))
 	await w.row("DELETED ml/a example.com/gpu: -gpu-0,gpu-1")
 	await w.stop()
-	// What is printed about an event that cannot be understood is nothing but a failure.
+	// For an event that it cannot parse, the command prints an error and nothing else.
 	const broken = follow(...kep.at)
 	await until("watch", () => kep.count("ListAndWatch") === 3 && kep.streams.ListAndWatch.size)
 	kep.end("ListAndWatch", { code: codes.PERMISSION_DENIED, details: "not for you" })

@@ -341,8 +341,8 @@ export async function another(...args) {
 	return { pid: child.pid, kill, ...JSON.parse(line) }
 }
 
-// Fails unless the view becomes what List (or GetAllocatableResources) says. Revisions do not tell when: the last change may be
-// one that the stream does not tell of.
+// Fails unless the view becomes what List (or GetAllocatableResources) says. It does not compare revisions: the last
+// change may be one that the stream does not report.
 export async function assertSame(w, api, seconds = 20) {
 	const end = Date.now() + seconds * 1000
 	for (;;) {

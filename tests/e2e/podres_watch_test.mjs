@@ -1,5 +1,5 @@
-// The watches of PodResources, followed by @grpc/grpc-js while pods come and go: what is given back is told before somebody else
-// has it, nothing is lost or comes twice, however slow the reader is and wherever it takes up again.
+// The watches of PodResources, followed by @grpc/grpc-js while pods come and go: a device is reported as
+// released before it is reported with a new holder, and nothing is lost or repeated, however slow the reader is and wherever it resumes.
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { finish, test, until } from "./lib.mjs"
@@ -207,7 +207,7 @@ await test("both streams count in one sequence", async () => {
 
 // --- resuming from where nobody can ---------------------------------------------------------------
 
-// Opens a watch after this revision and finds that it is told to forget, then everything.
+// Opens a watch after this revision; the server must ask it to drop its state and send everything.
 async function startsOver(afterRevision) {
 	const w = watch(socket, { afterRevision }, { capacity })
 	await w.until(`initial_end after ${afterRevision}`, (view) => view.initial)

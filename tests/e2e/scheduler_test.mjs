@@ -1,4 +1,4 @@
-// `devplane scheduler` with bare nodes: pods land where they fit, those that do not are told why and wake when it helps; gates,
+// `devplane scheduler` with bare nodes: pods land where they fit, others show why they wait and are retried when it helps; gates,
 // priorities with preemption, profiles, volumes; crashes, elections, bad configuration.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"

@@ -1,4 +1,4 @@
-// A claim whose selectors cost much: the scheduler gives each attempt a budget, tells why it did not suffice, and schedules others meanwhile.
+// A claim whose selectors cost much: the scheduler gives each attempt a budget, reports if it was too small, and schedules others meanwhile.
 import assert from "node:assert/strict"
 import { dra, expect } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"

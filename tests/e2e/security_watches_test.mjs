@@ -1,4 +1,4 @@
-// Watches by users who lose what let them in: the watch ends, and tells nothing that came later than that.
+// Watches by users who lose their access: the watch ends and delivers no later event.
 import assert from "node:assert/strict"
 import { core, startServer } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"

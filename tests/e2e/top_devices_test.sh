@@ -83,7 +83,7 @@ same "the gate hides it" "1 devplane: the gate DRAResourceAvailabilityVisibility
 capture "$DEVPLANE" watch devices --feature-gates DRAResourceAvailabilityVisibility=false
 same "from watch, too" 1 "$status"
 
-# Who may not read claims of a namespace, or all of them.
+# A user who may not read the claims of one namespace, or of all.
 "$kubectl" create clusterrole devices --verb=get,list,watch --resource=resourceslices.resource.k8s.io >"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding devices --clusterrole=devices --user=jane >>"$TMP/role.log" 2>&1
 out=$(top --as jane)

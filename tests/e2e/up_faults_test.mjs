@@ -126,7 +126,7 @@ await test("down while it starts reaches the one that starts, not whoever had it
 	const asked = once(silent, "connection")
 	const up = start("up", "--data-dir", c.folder, "--secure-port", "0", "--container-runtime-endpoint", socket)
 	const [connection] = await asked
-	up.child.kill("SIGSTOP") // it would give up soon
+	up.child.kill("SIGSTOP") // it would exit soon
 	assert.equal(readFileSync(`${c.folder}/up.lock`, "utf8"), `${up.pid}\n`)
 	const status = await c.run("status")
 	assert.equal(status.code, 1)

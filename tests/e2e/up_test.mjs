@@ -1,4 +1,4 @@
-// `devplane up --demo`: all parts run, with no more rights and powers than they need, and come back when killed.
+// `devplane up --demo`: all parts run, with exactly the rights and capabilities that they need, and are restarted if killed.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { once } from "node:events"
