@@ -1,7 +1,7 @@
 /*
- * The input is a pattern, a newline and a text. Matching a pattern that compiles must not read beyond
- * pattern or text. A quoted pattern must match itself. If an anchored pattern matches, the pattern
- * without anchors must match too. The program, its table and its search must agree.
+ * The input is a pattern, a newline and a text. Matching a pattern that compiles must not read
+ * beyond pattern or text. A quoted pattern must match itself. If an anchored pattern matches, the
+ * pattern without anchors must match too. The program, its table and its search must agree.
  */
 #include "base/core/limits.h"
 #include "base/regex/regex.h"

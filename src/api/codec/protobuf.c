@@ -60,14 +60,18 @@ static int read_envelope_field(const struct wire_field *w, struct protobuf_envel
 static int check_envelope(const struct protobuf_envelope *e, struct error *err)
 {
 	if (!str_is_utf8(e->api_version) || !str_is_utf8(e->kind))
-		return error_set(err, ERR_BAD_REQUEST, "the body's type is not UTF-8");
+		return error_set(err, ERR_BAD_REQUEST,
+				 "apiVersion or kind of the body is not UTF-8");
 	if (e->content_encoding.n)
 		return error_set(err, ERR_BAD_REQUEST,
-				 "the body's content is encoded in a way that is not understood");
+				 "the body has a contentEncoding, which is not supported; send it "
+				 "without one");
 	if (e->content_type.n && !str_eq(e->content_type, STR("application/json")) &&
 	    !str_eq(e->content_type, STR("application/vnd.kubernetes.protobuf")))
-		return error_set(err, ERR_BAD_REQUEST,
-				 "the body's content is of a type that is not understood");
+		return error_set(
+			err, ERR_BAD_REQUEST,
+			"the body's contentType is not supported; send application/json or "
+			"application/vnd.kubernetes.protobuf");
 	return 0;
 }
 

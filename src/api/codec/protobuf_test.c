@@ -373,7 +373,7 @@ static void an_invalid_body_is_rejected_with_upstreams_message(void **state)
 		{ { "k8s\0\x0a", 5 }, "unexpected EOF" },
 		{ { "k8s\0\x08\x01", 6 }, "proto: wrong wireType = 0 for field TypeMeta" },
 		{ { "k8s\0\x1a\x04gzip", 10 },
-		  "the body's content is encoded in a way that is not understood" },
+		  "the body has a contentEncoding, which is not supported; send it without one" },
 	};
 	struct protobuf_envelope e;
 	struct error err;

@@ -31,9 +31,10 @@ void check_resource_summary(struct validation *v, const struct json *summary,
 	int64_t sum = allocated + json_i64_at(summary, "availableDevices", 0);
 
 	if (sum > total)
-		field_errors_addf(v->errs, FIELD_INVALID, &total_at, FIELD_I64(total),
-				  "must not be less than the devices it is made of (%lld)",
-				  (long long)sum);
+		field_errors_addf(
+			v->errs, FIELD_INVALID, &total_at, FIELD_I64(total),
+			"must not be less than allocated and available devices together (%lld)",
+			(long long)sum);
 	if (partial > allocated)
 		field_errors_addf(v->errs, FIELD_INVALID, &partial_at, FIELD_I64(partial),
 				  "must not be more than the allocated devices (%lld)",
@@ -117,9 +118,10 @@ void check_slice_status(struct validation *v, const struct json *status,
 		    all, &summary_at);
 	if (total > (int64_t)json_count(offered))
 		field_errors_addf(v->errs, FIELD_INVALID, &total_at, FIELD_I64(total),
-				  "must not be more than the slice has (%zu)", json_count(offered));
+				  "must not be more than the devices in the slice (%zu)",
+				  json_count(offered));
 	if (seen > generation && generation > 0)
 		field_errors_addf(v->errs, FIELD_INVALID, &seen_at, FIELD_I64(seen),
-				  "must not be above the slice's generation (%lld)",
+				  "must not be greater than the slice's generation (%lld)",
 				  (long long)generation);
 }

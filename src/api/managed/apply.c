@@ -400,14 +400,16 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 	    !managed_entries_find(&x.entries, STR("Apply"), writer))
 		return error_set(
 			err, ERR_TOO_LARGE,
-			"the object has %zu managers, of at most %d, and \"%.*s\" is not one "
-			"of them",
+			"the object has %zu field managers already (limit %d); apply with one of "
+			"them instead of \"%.*s\"",
 			x.entries.n, MANAGED_ENTRIES_MAX, STR_ARG(writer->manager));
 	merge_config(&x);
 	change.object = x.object;
 	find_conflicts(&x, &change);
 	if (a->refused)
-		return error_set(err, ERR_TOO_LARGE, "the object is too large to be applied to");
+		return error_set(err, ERR_TOO_LARGE,
+				 "the object is too large for server-side apply; use an update or "
+				 "another patch");
 	if (!force && count_conflicts(&x))
 		settle_conflicts(&x);
 	ret->untold = force ? 0 : count_conflicts(&x);

@@ -164,7 +164,8 @@ static int header_read(struct header *h, const struct schema_kind *kind, struct 
 	*h = (struct header){ .kind = kind, .text = text.p };
 	header_members(h, &s, 0);
 	if (!s.p || s.p != s.end || h->name.n == 0 || !h->rv.p)
-		return error_set(err, ERR_INTERNAL, "damaged object of %.*s",
+		return error_set(err, ERR_INTERNAL,
+				 "the stored %.*s object is damaged; restore a backup",
 				 STR_ARG(kind->storage_name));
 	return 0;
 }
@@ -228,7 +229,9 @@ static int fill_fields(struct object *o, const struct header *h, char *own, stru
 			own += v.n;
 			arena_release(&a);
 			if (r < 0)
-				return error_set(err, ERR_INTERNAL, "damaged object of %.*s",
+				return error_set(err, ERR_INTERNAL,
+						 "the stored %.*s object is damaged; delete it or "
+						 "restore a backup",
 						 STR_ARG(h->kind->storage_name));
 		}
 		o->fields[i] = v;

@@ -133,7 +133,8 @@ static int object_plain(const struct schema_kind *kind, struct str stored, int64
 	struct bytes *json = splice(stored, revision);
 
 	if (!json)
-		return error_set(err, ERR_INTERNAL, "damaged object of %.*s",
+		return error_set(err, ERR_INTERNAL,
+				 "the stored %.*s object is damaged; restore a backup",
 				 STR_ARG(kind->storage_name));
 	return object_build(kind, json, NULL, revision, ret_object, err);
 }
@@ -155,7 +156,8 @@ static int object_served(const struct schema_kind *kind, struct arena *a, struct
 		return r;
 	json = splice(bytes_str(text), revision);
 	if (!json)
-		return error_set(err, ERR_INTERNAL, "damaged object of %.*s",
+		return error_set(err, ERR_INTERNAL,
+				 "the stored %.*s object is damaged; restore a backup",
 				 STR_ARG(kind->storage_name));
 	return object_build(kind, json, bytes_copy(stored), revision, ret_object, err);
 }
@@ -171,7 +173,8 @@ int object_new(const struct schema_kind *kind, struct str stored, int64_t revisi
 		return object_plain(kind, stored, revision, ret_object, err);
 
 	if (json_parse(&a, stored, NULL, &tree, err) < 0)
-		return error_set(err, ERR_INTERNAL, "damaged object of %.*s",
+		return error_set(err, ERR_INTERNAL,
+				 "the stored %.*s object is damaged; restore a backup",
 				 STR_ARG(kind->storage_name));
 	return object_served(kind, &a, tree, stored, revision, gates, ret_object, err);
 }

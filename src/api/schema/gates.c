@@ -72,7 +72,7 @@ int gates_set(struct gates *g, struct str assignment, struct error *err)
 		return unknown_gate(name, err);
 	if (!parse_bool(value, &on))
 		return error_set(err, ERR_BAD_REQUEST,
-				 "invalid value of %.*s=%.*s, give true or false", STR_ARG(name),
+				 "invalid value of %.*s=%.*s, use true or false", STR_ARG(name),
 				 STR_ARG(value));
 	if (rows[gate].locked && on != rows[gate].initial)
 		return error_set(err, ERR_BAD_REQUEST,

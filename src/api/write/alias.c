@@ -112,7 +112,8 @@ static void refuse_pair(struct write *w, const struct write_alias *pair)
 	if (json_print(&text, pair->value, NULL) < 0)
 		(void)buf_addz(&text, "...");
 	field_errors_addf(&w->errs, FIELD_INVALID, &field, FIELD_JSON(buf_str(&text)),
-			  "differs from %.*s, and so does the stored value from both",
+			  "differs from %.*s, and both differ from the stored value; send only one "
+			  "of them",
 			  STR_ARG(pair->name->stored));
 }
 

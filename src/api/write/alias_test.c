@@ -70,7 +70,7 @@ static const struct spelling spellings[] = {
 	{ PUT, "{" IPS(NEW) "," KEPS(THIRD) "}",
 	  "status.devices[0].networkData.addresses: Invalid value: ['10.0.0.3/8']: differs from "
 	  "ips, "
-	  "and so does the stored value from both" },
+	  "and both differ from the stored value; send only one of them" },
 	{ PUT, "{'hardwareAddress':'bb','hwAddress':'cc'}",
 	  "networkData.hwAddress: Invalid value" },
 	/* An empty value is a change, too; but a new value wins over it. */

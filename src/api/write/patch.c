@@ -87,7 +87,7 @@ static int settle_type_meta(const struct write *w, enum patch_type type, struct 
 	if (type != PATCH_STRATEGIC && ((kind.n && !str_eq(kind, w->kind->kind)) ||
 					(version.n && !str_eq(version, w->kind->api_version))))
 		return error_set(err, ERR_INVALID,
-				 "the patch changes apiVersion or kind of the object");
+				 "the patch must not change apiVersion or kind of the object");
 	json_put_str(w->arena, patched, "apiVersion", w->kind->api_version);
 	json_put_str(w->arena, patched, "kind", w->kind->kind);
 	return 0;

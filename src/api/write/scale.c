@@ -306,7 +306,7 @@ static int object_config(struct write *w, const struct json *config, struct json
 	if (!json_getz(json_getz(config, "spec"), "replicas") ||
 	    set_at(w->arena, object, path, replicas_of(config)))
 		return 0;
-	return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
+	return error_set(err, ERR_BAD_REQUEST, "cannot set \".%.*s\": its parent is not an object",
 			 STR_ARG(without_dot(path)));
 }
 
@@ -337,7 +337,8 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 	if (r < 0)
 		return r;
 	if (!set_at(w->arena, object, paths->replicas, replicas_of(scale)))
-		return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
+		return error_set(err, ERR_BAD_REQUEST,
+				 "cannot set \".%.*s\": its parent is not an object",
 				 STR_ARG(without_dot(paths->replicas)));
 	/*
 	 * A Scale without a resourceVersion applies to any stored object, even if the kind's

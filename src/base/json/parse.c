@@ -219,7 +219,7 @@ static __attribute__((noinline)) const char *number_double(struct parser *p, con
 	}
 	v->type = JSON_DOUBLE;
 	if (!json_number_parse(str_of(start, (size_t)(at - start)), &v->f64))
-		return fail(p, start, "expected a number that a double can hold");
+		return fail(p, start, "expected a number in the range of a 64-bit float");
 	return at;
 }
 

@@ -188,7 +188,8 @@ int metrics_register(struct metrics *m, const struct metrics_spec *spec,
 	}
 	lock_release(&m->lock);
 	if (!has_shape(f, spec))
-		return error_set(err, ERR_CONFLICT, "metric %s exists in another shape",
+		return error_set(err, ERR_CONFLICT,
+				 "metric %s exists already, with another type, labels or bounds",
 				 spec->name);
 	*ret_family = f;
 	return 0;

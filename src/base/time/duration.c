@@ -195,7 +195,7 @@ static const char *read_term(struct str *s, uint64_t *sum)
 		return "is not a number with a unit, such as 1h30m or 300ms";
 	unit = read_unit(s);
 	if (!unit)
-		return "lacks a unit (ns, us, ms, s, m, h) behind a number";
+		return "has a number without a unit (ns, us, ms, s, m, h)";
 	if (whole > MAGNITUDE_MAX / unit->ns)
 		return "is too long";
 	whole = whole * unit->ns + (uint64_t)((double)fraction * ((double)unit->ns / scale));

@@ -225,7 +225,9 @@ int zone_parse(struct str bytes, struct zone *ret_zone, struct error *err)
 	if (!read_block(&s, &z))
 		return error_set(err, ERR_BAD_REQUEST, "the data of the time zone is damaged");
 	if (!read_char(&s, '\n') || str_chr(s, '\n') < 0)
-		return error_set(err, ERR_BAD_REQUEST, "the time zone has no footer");
+		return error_set(
+			err, ERR_BAD_REQUEST,
+			"the time zone data have no footer, which has the rule for later years");
 	footer = str_of(s.p, (size_t)str_chr(s, '\n'));
 	if (footer.n > 0 && !read_rule(footer, &z))
 		return error_set(err, ERR_BAD_REQUEST, "the rule of the time zone is damaged");

@@ -223,7 +223,7 @@ static int read_scalar(struct yaml_reader *r)
 	if (rc < 0)
 		return rc;
 	if (!is_json(v))
-		return fail_here(r, "infinity and NaN cannot be held in JSON");
+		return fail_here(r, "infinity and NaN cannot be represented in JSON");
 	return name ? add_anchor(r, name, v, &anchor) : 0;
 }
 
@@ -300,7 +300,7 @@ static int read_alias(struct yaml_reader *r)
 	if (rc < 0)
 		return rc;
 	if (!is_json(&anchor->value))
-		return fail_here(r, "infinity and NaN cannot be held in JSON");
+		return fail_here(r, "infinity and NaN cannot be represented in JSON");
 	if (r->levels.n + anchor->height > r->options.depth_max)
 		return fail_here(r, "lists and maps are nested too deeply");
 	r->alias_nodes += anchor->nodes;
@@ -452,7 +452,8 @@ int yaml_reader_next(struct yaml_reader *r, struct arena *a, struct json **ret_v
 	int rc;
 
 	if (r->failed)
-		return error_set(err, ERR_BAD_REQUEST, "the text could not be read to here");
+		return error_set(err, ERR_BAD_REQUEST,
+				 "an earlier document of the text is not valid YAML");
 	r->arena = a;
 	r->err = err;
 	*r->options.report = (struct json_report){ 0 };

@@ -225,7 +225,10 @@ int yaml_print(struct buf *b, const struct json *v, const struct yaml_style *sty
 	vec_release(&p.open);
 	yaml_emitter_delete(&p.emitter);
 	if (b->overflow)
-		return error_set(err, ERR_TOO_LARGE, "YAML text of more than %zu bytes", b->max);
+		return error_set(err, ERR_TOO_LARGE, "the YAML text is longer than %zu bytes",
+				 b->max);
 	/* Beside the lack of memory, only text that is not UTF-8 stops the emitter. */
-	return ok ? 0 : error_set(err, ERR_INTERNAL, "cannot be written as YAML");
+	return ok ? 0
+		  : error_set(err, ERR_INTERNAL,
+			      "a text is not UTF-8, so it cannot be written as YAML");
 }
