@@ -22,11 +22,13 @@
 
 /*
  * Status of a slice: allocations listed per device, bytes of all those lists, and errors of a pool.
+ * Slices with partitions of one device: if there are more, its largest share is not computed.
  * Status of pools on request: entries of a list, and bytes of an error.
  */
 #define AVAILABILITY_ALLOCATIONS_MAX 32
 #define AVAILABILITY_BYTES_MAX       (512UL * KIB)
 #define AVAILABILITY_ERRORS_MAX      32
+#define AVAILABILITY_SLICES_MAX      16
 #define POOL_STATUS_ITEMS_MAX        32
 #define POOL_STATUS_ERROR_MAX        256
 #define POOL_STATUS_LIMIT            100 /* pools per reply, unless the request sets it */

@@ -56,7 +56,7 @@ await test("capacities of a device that is shared", async () => {
 	await cluster.claim("default", "s2", [share("shares", "gpu-0", "10Gi")])
 	const status = await cluster.status("shares", (s) => stateOf(s ?? { devices: [{ name: "gpu-0" }] }, "gpu-0").allocations?.length === 2)
 	const { allocations, ...rest } = stateOf(status, "gpu-0")
-	assert.deepEqual(rest, { name: "gpu-0", state: "PartiallyAllocated", capacity: { memory: "80Gi" }, availableCapacity: { memory: "40Gi" } })
+	assert.deepEqual(rest, { name: "gpu-0", state: "PartiallyAllocated", capacity: { memory: "80Gi" }, availableCapacity: { memory: "40Gi" }, largestShare: { memory: "40Gi" } })
 	assert.deepEqual(allocations.map((a) => [a.claimName, a.capacity]), [["s1", { memory: "30Gi" }], ["s2", { memory: "10Gi" }]])
 	assert.deepEqual(status.summary, {
 		totalDevices: 2, allocatedDevices: 1, availableDevices: 1, partiallyAllocatedDevices: 1, unhealthyDevices: 0,

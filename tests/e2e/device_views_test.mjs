@@ -53,7 +53,7 @@ async function makePools() {
 	await cluster.slice("fabric", { pool: "fabric", devices: [shared("some"), shared("none"), shared("all")] })
 	await cluster.claim("default", "some", [share("fabric", "some", "20Gi")])
 	await cluster.claim("default", "none", [share("fabric", "none", "80Gi")])
-	const part = (name, slots) => device(name, { consumesCounters: [{ counterSet: "gpu", counters: { slots: { value: String(slots) } } }] })
+	const part = (name, slots) => device(name, { capacity: { memory: { value: `${40 * slots}Gi` } }, consumesCounters: [{ counterSet: "gpu", counters: { slots: { value: String(slots) } } }] })
 	await cluster.slice("parts-0", { pool: "parts", node: "n1", count: 2, devices: undefined, sharedCounters: [{ name: "gpu", counters: { slots: { value: "2" } } }] })
 	await cluster.slice("parts-1", { pool: "parts", node: "n1", count: 2, devices: [part("half-0", 1), part("half-1", 1), part("whole", 2)] })
 	await cluster.claim("default", "part", [{ pool: "parts", device: "half-0" }])
@@ -332,6 +332,12 @@ await test("get devices chooses, and counts what may still be had", async () => 
 	const some = json("get", "devices", "fabric").items.find((d) => d.metadata.name === "some").status
 	assert.deepEqual(some.largestShare, { memory: "60Gi" })
 	assert.match(run("get", "devices", "fabric", "-o", "wide"), /^some .* memory=60Gi$/m)
+	// No claim gets the whole device, but one gets half of it. Nobody gets more of a half that is held.
+	assert.deepEqual((await cluster.status("parts-1")).devices.map((d) => [d.name, d.largestShare]), [["half-0", undefined], ["half-1", { memory: "40Gi" }], ["whole", { memory: "40Gi" }]])
+	assert.deepEqual(json("get", "devices", "parts").items.map((d) => d.status.largestShare?.memory), [undefined, "40Gi", "40Gi"])
+	assert.match(run("get", "devices", "parts", "-o", "wide"), /^whole .* memory=40Gi$/m)
+	assert.match(run("describe", "resourceslice", "parts-1"), /Name: +whole\n(?: .*\n)*? +Largest Share:\n +Memory: +40Gi/)
+	assert.match(run("describe", "node", "n1"), / whole:\n(?: .*\n)*? +Largest Share:\n +Memory: +40Gi/)
 	const wrong = spawnSync(devplane, ["get", "pods", "--unhealthy"], { encoding: "utf8", env })
 	assert.match(wrong.stderr, /choose devices/)
 })

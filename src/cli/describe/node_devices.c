@@ -9,6 +9,7 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 	struct str name = json_text_at(device, "name");
 	const struct json *status = device_view_device(s, name);
 	const struct json *left = json_getz(status, "availableCapacity");
+	const struct json *share = json_getz(status, "largestShare");
 	struct str reason = describe_clean(d, json_text_at(status, "stateReason"));
 	struct str taints = describe_device_taints(d, s, device);
 
@@ -26,6 +27,8 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 	}
 	if (json_count(left) > 0)
 		describe_member(d, 3, left);
+	if (json_count(share) > 0)
+		describe_member(d, 3, share);
 }
 
 /* `v` are the pool's slices on this node. */

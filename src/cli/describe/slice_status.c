@@ -40,7 +40,7 @@ static void describe_allocations(struct describe *d, const struct json *device)
 
 static void describe_device(struct describe *d, const struct json *device)
 {
-	static const char *const capacities[] = { "capacity", "availableCapacity" };
+	static const char *const capacities[] = { "capacity", "availableCapacity", "largestShare" };
 
 	describe_line(d, 2, "Name:\t%.*s",
 		      STR_ARG(describe_clean(d, json_text_at(device, "name"))));

@@ -99,7 +99,7 @@ void describe_values(struct describe *d, int level, const struct json *map)
 static bool has_names(const struct json *member)
 {
 	static const char *const keys[] = { "attributes", "capacity", "counters",
-					    "availableCapacity" };
+					    "availableCapacity", "largestShare" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (str_eqz(json_key(member), keys[i]))

@@ -22,7 +22,6 @@ struct devices {
 	struct get *get;
 	struct arena *arena;
 	struct describe describe; /* for naming claims, if that is allowed */
-	struct inventory *shares; /* of the slices alone; NULL: shares are not shown */
 	struct row *rows;
 	size_t n;
 };
@@ -73,51 +72,11 @@ static void devices_gather(struct devices *d, const struct pool_args_found *f)
 
 /* --- shares ---------------------------------------------------------------------------------- */
 
-static void devices_drop(void *inventory)
-{
-	inventory_free(inventory);
-}
-
-/* The inventory knows what the policies of capacities allow. */
-static void read_policies(struct devices *d, const struct device_view *v)
-{
-	d->shares = inventory_new(inventory_everything);
-	arena_hold(d->arena, devices_drop, d->shares);
-	for (size_t i = 0; i < v->n; i++)
-		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
-}
-
-/* The largest amount of each capacity that a new claim can get; NULL: none, or not shared. */
-static struct json *largest_share(const struct devices *d, const struct row *r)
-{
-	const struct json *left = json_getz(r->entry, "availableCapacity");
-	const struct inventory_device *known;
-	struct json *share;
-
-	if (!d->shares || json_count(left) == 0 ||
-	    (r->fact.state != DEVICE_AVAILABLE && r->fact.state != DEVICE_PARTIALLY_ALLOCATED))
-		return NULL;
-	known = inventory_device(d->shares, r->pool->driver, r->pool->name, r->name);
-	share = json_make_object(d->arena);
-	for (size_t i = 0; known && i < known->view.ncapacity; i++) {
-		const struct inventory_capacity *c = &known->capacities[i];
-		CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
-		struct quantity q;
-
-		if (!quantity_read(json_get(left, c->name), &q))
-			continue;
-		(void)quantity_print(device_share_most(c, q), &text);
-		json_set(share, c->name,
-			 json_make_str(d->arena, arena_str(d->arena, buf_str(&text))));
-	}
-	return share;
-}
-
 static struct str share_text(const struct devices *d, const struct row *r)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 
-	JSON_FOREACH (it, largest_share(d, r))
+	JSON_FOREACH (it, json_getz(r->entry, "largestShare"))
 		(void)buf_printf(&text, "%s%.*s=%.*s", text.n > 0 ? "," : "", STR_ARG(json_key(it)),
 				 STR_ARG(json_str(it)));
 	return arena_str(d->arena, buf_str(&text));
@@ -205,7 +164,8 @@ static void put_holders(struct devices *d, struct json *status, const struct row
 static void put_status(struct devices *d, struct json *object, const struct row *r)
 {
 	struct json *status = json_need_object(d->arena, object, "status");
-	struct json *share = largest_share(d, r);
+	const struct json *share = json_getz(r->entry, "largestShare");
+	struct json *copy = NULL;
 
 	json_put_str(d->arena, status, "state", str_from(device_fact_state_name(r->fact.state)));
 	devices_put_text(d, status, "stateReason", r->fact.reason);
@@ -215,8 +175,8 @@ static void put_status(struct devices *d, struct json *object, const struct row 
 	devices_put_text(d, status, "healthSince", r->fact.since);
 	devices_put_text(d, status, "healthSource", r->fact.source);
 	put_holders(d, status, r);
-	if (share)
-		json_setz(status, "largestShare", share);
+	if (share && json_copy(d->arena, share, &copy, NULL) == 0)
+		json_setz(status, "largestShare", copy);
 }
 
 static struct json *object_of(struct devices *d, const struct row *r)
@@ -288,8 +248,6 @@ int get_devices(struct get *g, const struct pool_args *args, struct error *err)
 	if (r < 0)
 		return r;
 	get_say_note(g, &f.view);
-	if (g->format != GET_TABLE && g->format != GET_NAME && !g->hidden)
-		read_policies(&d, &f.view);
 	devices_gather(&d, &f);
 	return devices_print(&d, err);
 }

@@ -6,9 +6,9 @@
  * A status is stored in one object with its slice and with managedFields for its fields. So its
  * limit is half of the room that the slice leaves in an object. Device names and states and the
  * pool's faults are always written. Then follow, as far as there is room: the reasons of bad
- * health, sums, capacities, allocations. Sums and capacities are written completely or not at all.
- * Allocations are added in rounds, one per device in each round, so that no device uses up the room
- * of the others.
+ * health, sums, capacities, largest shares, allocations. Sums, capacities and shares are each
+ * written completely or not at all. Allocations are added in rounds, one per device in each round,
+ * so that no device uses up the room of the others.
  */
 #include "dra/availability/availability_impl.h"
 
@@ -23,6 +23,7 @@
 enum {
 	FIXED_BYTES = 64 * KIB, /* for names, states, counts and faults */
 	CAPACITIES_BYTES = sizeof("\"capacity\":{},\"availableCapacity\":{},") - 1,
+	SHARE_BYTES = sizeof("\"largestShare\":{},") - 1,
 	SUMS_MAX = 256, /* names of capacities; with more, no sums are written */
 	/* A character may be escaped with six bytes in JSON. */
 	HEALTH_TEXT_BYTES = 6,
@@ -33,9 +34,10 @@ enum {
 
 enum { TOTAL, TAKEN, LEFT, SUMS };
 
-/* The optional parts of a device's status. NULL: left out. */
+/* A device's state, and the optional parts of its status. NULL: left out. */
 struct told {
-	struct json *capacity, *available, *allocations;
+	struct device_standing is;
+	struct json *capacity, *available, *share, *allocations;
 	const struct list *next; /* the next holder to list; NULL: all are listed */
 	struct device_health_report health;
 	bool explains_health; /* healthMessage, healthSource and healthSince are written */
@@ -49,7 +51,7 @@ struct slice_status {
 	struct arena *arena;
 	size_t room; /* bytes that are left */
 	struct told *told; /* by device */
-	bool tells_sums, tells_capacities;
+	bool tells_sums, tells_capacities, tells_shares;
 	int64_t allocated, available, partial, unhealthy;
 	struct availability_sums total, taken, left;
 	struct json *sums[SUMS]; /* the same as JSON */
@@ -263,6 +265,23 @@ static void sum_up(struct slice_status *s)
 	s->tells_capacities = availability_take(s, bytes);
 }
 
+/* Decides the state of each device, and whether largest shares are written. */
+static void judge_devices(struct slice_status *s)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < s->slice->ndevices; i++) {
+		const struct inventory_device *d = &s->slice->devices[i];
+		struct told *t = &s->told[i];
+
+		t->is = device_standing(s->inv, d, s->reason);
+		t->share = availability_largest_share(s->inv, d, &t->is, s->arena);
+		if (t->share)
+			bytes += SHARE_BYTES + object_bytes(t->share);
+	}
+	s->tells_shares = availability_take(s, bytes);
+}
+
 /* --- the whole slice ------------------------------------------------------------------ */
 
 /* Returns the number of holders that are not listed. */
@@ -286,21 +305,22 @@ static struct json *device_status(struct slice_status *s, const struct inventory
 				  const struct told *t)
 {
 	struct json *v = json_make_object(s->arena);
-	struct device_standing is = device_standing(s->inv, d, s->reason);
 
 	json_put_str(s->arena, v, "name", d->name);
-	json_put_str(s->arena, v, "state", str_from(device_state_name(is.state)));
-	if (is.reason)
-		json_put_str(s->arena, v, "stateReason", device_standing_text(&is, s->arena));
+	json_put_str(s->arena, v, "state", str_from(device_state_name(t->is.state)));
+	if (t->is.reason)
+		json_put_str(s->arena, v, "stateReason", device_standing_text(&t->is, s->arena));
 	put_health(s, v, t);
 	put_allocations(s, v, d, t);
 	if (t->capacity && s->tells_capacities) {
 		json_setz(v, "capacity", t->capacity);
 		json_setz(v, "availableCapacity", t->available);
 	}
+	if (t->share && s->tells_shares)
+		json_setz(v, "largestShare", t->share);
 	s->allocated += inventory_device_held(d);
-	s->available += is.state == DEVICE_AVAILABLE;
-	s->partial += is.state == DEVICE_PARTIALLY_ALLOCATED;
+	s->available += t->is.state == DEVICE_AVAILABLE;
+	s->partial += t->is.state == DEVICE_PARTIALLY_ALLOCATED;
 	return v;
 }
 
@@ -345,6 +365,7 @@ struct json *availability_slice_status(struct inventory *inv,
 	s.told = ARENA_ARRAY(a, struct told, found->ndevices);
 	read_health(&s);
 	sum_up(&s);
+	judge_devices(&s);
 	share_out(&s);
 	status = json_make_object(a);
 	devices = json_make_array(a);

@@ -68,15 +68,16 @@ struct str availability_device_slice(struct inventory *inv, struct str driver, s
 
 /*
  * Returns the names of the slices whose status depends on a taint rule. Call it before and after
- * rules are put or removed. Visits the devices of the pools that the rule selects, and all pools
- * unless the rule names driver and pool.
+ * rules are put or removed. Visits the devices of the pools that the rule selects and the consumers
+ * of their counters, and all pools unless the rule names driver and pool.
  */
 size_t availability_rule_slices(struct inventory *inv, struct str rule, struct arena *a,
 				struct str **ret_names);
 
 /*
  * Returns the names of the slices whose status depends on whether the node exists. Costs as much as
- * inventory_node_slices(), plus the slices of incomplete or invalid pools.
+ * inventory_node_slices(), plus the consumers of counters, and the slices of incomplete or invalid
+ * pools.
  */
 size_t availability_node_slices(struct inventory *inv, struct str node, struct arena *a,
 				struct str **ret_names);

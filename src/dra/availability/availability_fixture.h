@@ -45,9 +45,9 @@ static inline void story_draw_slice(struct story *s, unsigned i)
 
 		buf_printf(&line, " g%u", id);
 		if (story_below(s, 3))
-			buf_printf(&line, "(c%u.x:%u,c%u.x:%u)", story_below(s, 2),
+			buf_printf(&line, "(c%u.x:%u,c%u.x:%u,memory=%uGi)", story_below(s, 2),
 				   1 + story_below(s, 6), 2 + story_below(s, 3),
-				   1 + story_below(s, 6));
+				   1 + story_below(s, 6), 1 + story_below(s, 9));
 		else if (story_below(s, 2))
 			buf_printf(&line, "(multi,memory=%uGi)", 1 + story_below(s, 9));
 	}

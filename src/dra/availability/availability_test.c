@@ -499,21 +499,16 @@ static void slices_of_a_pool_are_those_that_a_change_concerns(void **state)
 	arena_release(&a);
 }
 
-/* Checks the slices of availability_claim_slices() for ns/c: sorted names, joined by blanks. */
-static void assert_concerns(struct inventory *inv, const char *expected)
+/* Checks a list of slices: sorted names, joined by blanks. */
+static void assert_names(const struct str *names, size_t n, const char *expected)
 {
 	struct buf text = BUF_INIT(MIB);
 	struct omap sorted;
 	struct omap_cursor c;
-	struct str *names;
-	struct arena a;
-	size_t n;
 
-	arena_init(&a, MIB);
 	omap_init(&sorted);
-	n = availability_claim_slices(inv, STR("ns"), STR("c"), &a, &names);
 	for (size_t i = 0; i < n; i++)
-		assert_null(omap_put(&sorted, names[i], &names[i]));
+		assert_null(omap_put(&sorted, names[i], (void *)&names[i]));
 	for (bool ok = omap_first(&sorted, &c); ok; ok = omap_next(&c))
 		buf_printf(&text, "%s%.*s", text.n ? " " : "",
 			   STR_ARG(*(struct str *)omap_value(&c)));
@@ -521,6 +516,18 @@ static void assert_concerns(struct inventory *inv, const char *expected)
 	assert_string_equal(text.p, expected);
 	omap_release(&sorted);
 	buf_release(&text);
+}
+
+/* Checks the slices of availability_claim_slices() for ns/c. */
+static void assert_concerns(struct inventory *inv, const char *expected)
+{
+	struct str *names;
+	struct arena a;
+	size_t n;
+
+	arena_init(&a, MIB);
+	n = availability_claim_slices(inv, STR("ns"), STR("c"), &a, &names);
+	assert_names(names, n, expected);
 	arena_release(&a);
 }
 
@@ -609,6 +616,34 @@ static void claims_that_change_concern_all_whose_status_does(void **state)
 	assert_true(changed > SEEDS * STORY_STEPS / 4);
 }
 
+static void a_partition_concerns_all_whose_share_it_may_be(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_everything);
+	struct str *names;
+	struct arena a;
+	size_t n;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("counters a p 1/5 all s.x=10 t.x=10"));
+	world_tell(inv, STR("slice b p 1/5 all whole(s.x:10,memory=10)"));
+	world_tell(inv, STR("slice c p 1/5 n1 half(s.x:5,memory=5)"));
+	world_tell(inv, STR("slice d p 1/5 all other(t.x:5)"));
+	world_tell(inv, STR("slice e p 1/5 n2 plain"));
+	world_tell(inv, STR("rule r p half NoSchedule"));
+	n = availability_rule_slices(inv, STR("r"), &a, &names);
+	assert_names(names, n, "b c");
+	world_tell(inv, STR("rule r p plain NoSchedule"));
+	n = availability_rule_slices(inv, STR("r"), &a, &names);
+	assert_names(names, n, "e");
+	n = availability_node_slices(inv, STR("n1"), &a, &names);
+	assert_names(names, n, "b c");
+	n = availability_node_slices(inv, STR("n2"), &a, &names);
+	assert_names(names, n, "e");
+	inventory_free(inv);
+	arena_release(&a);
+}
+
 static void a_claim_concerns_every_device_of_a_name(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
@@ -667,6 +702,7 @@ int main(void)
 		cmocka_unit_test(a_claim_concerns_the_slices_of_its_devices),
 		cmocka_unit_test(a_claim_concerns_all_who_share_its_counters),
 		cmocka_unit_test(a_claim_does_not_concern_who_takes_from_other_counters),
+		cmocka_unit_test(a_partition_concerns_all_whose_share_it_may_be),
 		cmocka_unit_test(a_claim_concerns_every_device_of_a_name),
 		cmocka_unit_test(claims_that_change_concern_all_whose_status_does),
 		cmocka_unit_test(partition_types_are_bounded),

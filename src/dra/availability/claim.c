@@ -133,12 +133,13 @@ size_t availability_claim_slices(struct inventory *inv, struct str namespace, st
 
 /* --- rules ---------------------------------------------------------------------------------- */
 
-static bool has_device(const struct inventory_slice *s, const struct inventory_rule *rule)
+/* A taint of a partition also changes the largest share of devices with the same counters. */
+static void add_selected(struct concerned *c, struct inventory_pool *pool,
+			 struct inventory_slice *s, const struct inventory_rule *rule)
 {
 	for (size_t i = 0; i < s->ndevices; i++)
 		if (!rule->device.p || str_eq(s->devices[i].name, rule->device))
-			return true;
-	return false;
+			claim_add_device(c, pool, &s->devices[i]);
 }
 
 static bool has_rule(const struct inventory_pool *pool, const struct inventory_rule *rule)
@@ -149,25 +150,25 @@ static bool has_rule(const struct inventory_pool *pool, const struct inventory_r
 	return false;
 }
 
-static void add_pool(struct concerned *c, const struct inventory_pool *pool,
+static void add_pool(struct concerned *c, struct inventory_pool *pool,
 		     const struct inventory_rule *rule)
 {
 	if (!pool || !has_rule(pool, rule))
 		return;
 	for (size_t i = 0; i < pool->nslices; i++)
-		if (has_device(pool->slices[i], rule))
-			claim_add_slice(c, pool->slices[i]);
+		add_selected(c, pool, pool->slices[i], rule);
 }
 
 size_t availability_rule_slices(struct inventory *inv, struct str rule, struct arena *a,
 				struct str **ret_names)
 {
 	const struct inventory_rule *found = inventory_rule(inv, rule);
-	const struct inventory_pool *pool = NULL;
+	struct inventory_pool *pool = NULL;
 	struct concerned c = { .arena = a };
 	size_t n;
 
 	map_init(&c.seen);
+	map_init(&c.counters);
 	vec_init(&c.names, SIZE_MAX);
 	if (found && found->driver.p && found->pool.p)
 		add_pool(&c, inventory_pool(inv, found->driver, found->pool), found);
@@ -176,17 +177,23 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 			add_pool(&c, pool, found);
 	n = give_names(&c, ret_names);
 	map_release(&c.seen);
+	map_release(&c.counters);
 	return n;
 }
 
 /* --- nodes ---------------------------------------------------------------------------------- */
 
-/* A faulty pool may be usable from one node only, so all its slices depend on which nodes exist. */
+/*
+ * A faulty pool may be usable from one node only, so all its slices depend on which nodes exist.
+ * The largest share of a device may be that of a partition on another node.
+ */
 static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 {
-	const struct inventory_pool *pool = slice->pool;
+	struct inventory_pool *pool = slice->pool;
 
 	claim_add_slice(c, slice);
+	for (size_t i = 0; slice->current && i < slice->ndevices; i++)
+		claim_add_device(c, pool, &slice->devices[i]);
 	for (size_t i = 0; !pool->sound && i < pool->nslices; i++)
 		claim_add_slice(c, pool->slices[i]);
 }
@@ -199,11 +206,13 @@ size_t availability_node_slices(struct inventory *inv, struct str node, struct a
 	size_t n = inventory_node_slices(inv, node, a, &slices);
 
 	map_init(&c.seen);
+	map_init(&c.counters);
 	vec_init(&c.names, SIZE_MAX);
 	for (size_t i = 0; i < n; i++)
 		add_of_node(&c, slices[i]);
 	n = give_names(&c, ret_names);
 	map_release(&c.seen);
+	map_release(&c.counters);
 	return n;
 }
 
