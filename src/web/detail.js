@@ -8,7 +8,7 @@ import { timeline } from "./timeline.js"
 const reasons = {
 	PoolIncomplete: "slices of its pool are missing", PoolInvalid: "slices of its pool contradict each other", NoNode: "no node can reach it", NodeGone: "its node does not exist",
 	UnsupportedFeature: "it needs a feature that is off", CapacityExhausted: "less is left than a claim must take",
-	InsufficientSharedCapacity: "counters that it shares with others are used up",
+	CountersExhausted: "counters that it shares with others are used up",
 }
 
 function section(title, ...content) {

@@ -94,7 +94,7 @@ await test("partitions of which the shared counters are used up are unavailable"
 	await cluster.claim("default", "half", [{ pool: "parts", device: "half-0" }])
 	const status = await cluster.status("parts-devices", (s) => s.summary.allocatedDevices === 1)
 	assert.deepEqual(status.devices.map((d) => [d.name, d.state, d.stateReason]), [
-		["whole", "Unavailable", "InsufficientSharedCapacity"], ["half-0", "Allocated", undefined], ["half-1", "Available", undefined]])
+		["whole", "Unavailable", "CountersExhausted"], ["half-0", "Allocated", undefined], ["half-1", "Available", undefined]])
 	assert.equal(status.summary.availableDevices, 1)
 	await cluster.release("default", "half")
 	await cluster.status("parts-devices", (s) => s.summary.availableDevices === 3)

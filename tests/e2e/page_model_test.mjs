@@ -89,7 +89,7 @@ await test("every device is in one state, and the states add up to the devices",
 			devices: ["free", "broken", "shared", "held", { name: "repair", taints: taint }, "out"],
 			states: {
 				broken: { health: "Unhealthy" }, shared: { ...held("a"), state: "PartiallyAllocated" }, held: held("b"),
-				repair: { state: "Unavailable", stateReason: "Tainted: example.com/maintenance" }, out: { state: "Unavailable", stateReason: "InsufficientSharedCapacity" },
+				repair: { state: "Unavailable", stateReason: "Tainted: example.com/maintenance" }, out: { state: "Unavailable", stateReason: "CountersExhausted" },
 			},
 		}),
 		slice("half", { pool: "n2", count: 2, devices: ["x", "y"], states: { x: { state: "Unavailable", stateReason: "PoolIncomplete" }, y: { state: "Unavailable", stateReason: "PoolIncomplete" } } }),

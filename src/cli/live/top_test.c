@@ -131,7 +131,7 @@ static void fill(struct fixture *x)
 	    "[" BY("team-a", "train") "," BY("team-b", "x") "," BY(
 		    "team-b", "x") "]},"
 				   "{\"name\":\"vf-1\",\"state\":\"Unavailable\",\"stateReason\":"
-				   "\"InsufficientSharedCapacity\"}]," WELL "}");
+				   "\"CountersExhausted\"}]," WELL "}");
 	put(x, "s3", SPEC("n2", "\"nodeName\":\"n2\"", NAME("gpu-0")),
 	    "{\"devices\":[" HELD("gpu-0", "team-b", "y") "]," HALF "}");
 	put(x, "s4", SPEC("old", "\"nodeName\":\"n3\"", NAME("gpu-0") "," NAME("gpu-1")), NULL);

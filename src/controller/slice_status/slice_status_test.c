@@ -79,7 +79,7 @@ static void counters_reach_over_slices(void **state)
 	run(&b);
 	assert_status(&b, "c", "/devices/0",
 		      "{\"name\":\"g1\",\"state\":\"Unavailable\","
-		      "\"stateReason\":\"InsufficientSharedCapacity\"}");
+		      "\"stateReason\":\"CountersExhausted\"}");
 	tell(&b, "counters a p 1/3 n s.x=12");
 	run(&b);
 	assert_status(&b, "c", "/devices/0/state", AVAILABLE);

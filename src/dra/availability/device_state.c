@@ -11,7 +11,7 @@ static const char *const state_names[] = {
 	[DEVICE_UNAVAILABLE] = "Unavailable",
 };
 
-/* InsufficientSharedCapacity is the name in KEP-5677. */
+/* KEP-5677 leaves the words open; its example for DEVICE_COUNTERS_EXHAUSTED has another one. */
 static const char *const reason_names[] = {
 	[DEVICE_POOL_INCOMPLETE] = "PoolIncomplete",
 	[DEVICE_POOL_INVALID] = "PoolInvalid",
@@ -20,7 +20,7 @@ static const char *const reason_names[] = {
 	[DEVICE_UNSUPPORTED] = "UnsupportedFeature",
 	[DEVICE_TAINTED] = "Tainted",
 	[DEVICE_CAPACITY_EXHAUSTED] = "CapacityExhausted",
-	[DEVICE_COUNTERS_EXHAUSTED] = "InsufficientSharedCapacity",
+	[DEVICE_COUNTERS_EXHAUSTED] = "CountersExhausted",
 };
 
 const char *device_state_name(enum device_state s)

@@ -297,7 +297,7 @@ static void each_reason_has_its_name(void **state)
 	expect(inv, "s6", "a", "Allocated CapacityExhausted");
 	expect(inv, "s6", "b", "PartiallyAllocated ");
 	expect(inv, "s8", "half", "Allocated ");
-	expect(inv, "s8", "whole", "Unavailable InsufficientSharedCapacity");
+	expect(inv, "s8", "whole", "Unavailable CountersExhausted");
 	inventory_free(inv);
 }
 
