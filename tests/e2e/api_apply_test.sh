@@ -162,6 +162,12 @@ explain_reads_well() {
 	matches "$label: explain of roles" 'What is allowed in the namespace of the role' "$(echo $out)"
 	capture k explain pod.status.containerStatuses.allocatedResourcesStatus
 	matches "$label: explain of a device's health" 'Health of the devices' "$(echo $out)"
+	capture k explain resourceslices.status.devices.stateReason
+	matches "$label: explain of a device's reasons" 'PoolIncomplete, PoolInvalid, NoNode, NodeGone, UnsupportedFeature, Tainted: KEY, CapacityExhausted, or CountersExhausted' "$(echo $out)"
+	capture k explain resourceslices.status.devices.largestShare
+	matches "$label: explain of the largest share" 'one new claim can get of a shared or partitionable device' "$(echo $out)"
+	capture k explain resourceslices.status.summary.availableDevices
+	matches "$label: explain of available devices" 'a claim without tolerations can get as a whole' "$(echo $out)"
 	capture k explain resourceslices.spec.devices --recursive
 	same "$label: explain --recursive" 0 "$status"
 	matches "$label: explain --recursive goes down" 'requestPolicy' "$out"

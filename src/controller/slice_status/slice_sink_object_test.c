@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "api/schema/schema.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
@@ -374,6 +375,14 @@ static void a_definition_that_is_there_is_left_alone(void **state UNUSED)
 	bench_release(&b);
 }
 
+static const char *doc_of(const char *type, const char *field)
+{
+	char name[128];
+
+	(void)snprintf(name, sizeof(name), "io.k8s.api.resource.v1.%s", type);
+	return schema_field(schema_type_find(str_from(name)), str_from(field))->doc;
+}
+
 static void the_definition_has_a_schema_and_columns(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(6) };
@@ -387,6 +396,9 @@ static void the_definition_has_a_schema_and_columns(void **state UNUSED)
 	assert_non_null(strstr(o->text, "\"observedGeneration\":{\"type\":\"integer\""));
 	assert_non_null(strstr(o->text, "\"jsonPath\":\".status.summary.availableDevices\""));
 	assert_null(strstr(o->text, "\"subresources\""));
+	/* The descriptions are those of ResourceSlice. */
+	assert_non_null(strstr(o->text, doc_of("DeviceStatus", "stateReason")));
+	assert_non_null(strstr(o->text, doc_of("DeviceStatus", "state")));
 	bench_release(&b);
 }
 

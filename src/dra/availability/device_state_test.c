@@ -5,6 +5,7 @@
  */
 #include "dra/inventory/inventory_fixture.h"
 
+#include "api/schema/schema.h"
 #include "base/core/limits.h"
 #include "base/core/random.h"
 #include "dra/allocate/allocate.h"
@@ -301,6 +302,40 @@ static void each_reason_has_its_name(void **state)
 	inventory_free(inv);
 }
 
+/* The description of stateReason lists all names, with "Tainted: KEY". */
+static void assert_explains(const char *type, struct arena *a)
+{
+	const struct schema_type *t = schema_type_find(str_from(type));
+	const struct schema_field *f = t ? schema_field(t, STR("stateReason")) : NULL;
+	struct buf want = BUF_INIT(KIB);
+
+	if (!f)
+		fail_msg("%s has no stateReason", type);
+	(void)buf_addz(&want, "Why no further claim gets it: ");
+	for (int r = DEVICE_NO_REASON + 1; r < DEVICE_REASONS; r++) {
+		const char *end = r + 1 == DEVICE_REASONS ? "." : ", ";
+
+		if (r + 1 == DEVICE_REASONS)
+			(void)buf_addz(&want, "or ");
+		(void)buf_printf(&want, "%s%s%s", device_reason_name((enum device_reason)r),
+				 r == DEVICE_TAINTED ? ": KEY" : "", end);
+	}
+	assert_string_equal(f->doc, arena_strdup(a, buf_str(&want)));
+	buf_release(&want);
+}
+
+static void the_schema_names_every_reason(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	assert_explains("io.k8s.api.resource.v1.DeviceStatus", &a);
+	assert_explains("io.k8s.api.resource.v1beta1.DeviceStatus", &a);
+	assert_explains("io.k8s.api.resource.v1beta2.DeviceStatus", &a);
+	arena_release(&a);
+}
+
 static void devices_of_a_node_that_does_not_exist_are_unavailable(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
@@ -411,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(available_is_what_the_allocator_gives),
 		cmocka_unit_test(each_reason_has_its_name),
+		cmocka_unit_test(the_schema_names_every_reason),
 		cmocka_unit_test(devices_of_a_node_that_does_not_exist_are_unavailable),
 		cmocka_unit_test(a_faulty_pool_is_judged_from_nodes_that_reach_the_device),
 		cmocka_unit_test(explanations_have_the_same_reason),
