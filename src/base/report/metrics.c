@@ -1,7 +1,8 @@
 /*
  * A series is found by its label values in printed form: the text between the braces is the key, so
- * printing copies it and never escapes again. Families and series are only added, so handles are
- * plain pointers, and printing holds the lock only to copy a list of them.
+ * printing copies it and never escapes again. Handles are plain pointers. Printing holds the lock
+ * only to copy a list of the series; it counts as a user of each, so that one that is removed
+ * meanwhile lives until it is printed.
  */
 #include "base/report/metrics.h"
 
@@ -23,6 +24,7 @@ struct series {
 		struct metrics_gauge gauge;
 		struct metrics_histogram histogram;
 	};
+	size_t users; /* the family, and those who print; changed under the lock */
 	size_t labels_n;
 	char labels[]; /* verb="GET",code="200" */
 };
@@ -39,7 +41,7 @@ struct metrics_family {
 };
 
 struct metrics {
-	struct lock lock; /* for the maps; their entries are never changed or removed */
+	struct lock lock; /* for the maps, and the users of series */
 	struct omap families; /* by name */
 };
 
@@ -130,6 +132,13 @@ static void series_free(const struct metrics_family *f, struct series *s)
 	if (f->type == METRICS_HISTOGRAM)
 		free(s->histogram.buckets);
 	free(s);
+}
+
+/* The caller holds the lock. */
+static void series_drop(const struct metrics_family *f, struct series *s)
+{
+	if (--s->users == 0)
+		series_free(f, s);
 }
 
 static void family_free(struct metrics_family *f)
@@ -227,6 +236,7 @@ static struct series *series_new(struct metrics_family *f, struct str labels,
 
 	s->callback = callback;
 	s->ctx = ctx;
+	s->users = 1;
 	s->labels_n = labels.n;
 	str_put(s->labels, labels);
 	if (f->type == METRICS_HISTOGRAM) {
@@ -293,6 +303,21 @@ void metrics_callback_of(struct metrics_family *f, double (*fn)(void *ctx), void
 {
 	assert(f->type != METRICS_HISTOGRAM);
 	(void)series_of(f, values, n, fn, ctx);
+}
+
+void metrics_remove_of(struct metrics_family *f, const struct str *values, size_t n)
+{
+	struct buf labels = BUF_INIT(SIZE_MAX / 2);
+	struct series *s;
+
+	assert(n == f->labels_n);
+	render_labels(f, values, &labels);
+	lock_acquire(&f->registry->lock);
+	s = map_remove(&f->series, buf_str(&labels));
+	if (s)
+		series_drop(f, s);
+	lock_release(&f->registry->lock);
+	buf_release(&labels);
 }
 
 void metrics_histogram_observe(struct metrics_histogram *h, double v)
@@ -395,7 +420,7 @@ static int compare_series(const void *a, const void *b)
 		       labels_of(*(struct series *const *)b));
 }
 
-/* All series in order; free() the array. */
+/* Returns all series in order, with a use of each: pass the array to drop_series(). */
 static struct series **list_series(const struct metrics_family *f, size_t *ret_n)
 {
 	struct series **list;
@@ -405,12 +430,23 @@ static struct series **list_series(const struct metrics_family *f, size_t *ret_n
 
 	lock_acquire(&f->registry->lock);
 	list = xcalloc(f->series.n, sizeof(struct series *));
-	while (map_next(&f->series, &at, &key, &s))
-		list[n++] = s;
+	while (map_next(&f->series, &at, &key, &s)) {
+		list[n] = s;
+		list[n++]->users++;
+	}
 	lock_release(&f->registry->lock);
 	qsort(list, n, sizeof(struct series *), compare_series);
 	*ret_n = n;
 	return list;
+}
+
+static void drop_series(const struct metrics_family *f, struct series **list, size_t n)
+{
+	lock_acquire(&f->registry->lock);
+	for (size_t i = 0; i < n; i++)
+		series_drop(f, list[i]);
+	lock_release(&f->registry->lock);
+	free(list);
 }
 
 static void print_family(const struct metrics_family *f, struct buf *out)
@@ -429,7 +465,7 @@ static void print_family(const struct metrics_family *f, struct buf *out)
 	list = list_series(f, &n);
 	for (size_t i = 0; i < n; i++)
 		print_series(f, list[i], out);
-	free(list);
+	drop_series(f, list, n);
 }
 
 int metrics_print(struct metrics *m, struct buf *out)

@@ -8,8 +8,9 @@
  *	metrics_counter_add(c, 1);
  *
  * Counting is lock-free and relaxed: any thread, no ordering. A lookup takes a lock and a hash
- * lookup. Families, series and handles live as long as the registry. A family has at most
- * METRICS_SERIES_MAX series; further label values share one series in which each label is "other".
+ * lookup. Families live as long as the registry, and so do series and handles, unless the series is
+ * removed. A family has at most METRICS_SERIES_MAX series; further label values share one series in
+ * which each label is "other".
  */
 #ifndef BASE_REPORT_METRICS_H
 #define BASE_REPORT_METRICS_H
@@ -85,12 +86,19 @@ struct metrics_histogram *metrics_histogram_of(struct metrics_family *f, const s
 void metrics_callback_of(struct metrics_family *f, double (*fn)(void *ctx), void *ctx,
 			 const struct str *values, size_t n);
 
+/*
+ * Removes the series of these label values, if there is one. Handles of the series become invalid.
+ * The same values give a new series, which starts with 0.
+ */
+void metrics_remove_of(struct metrics_family *f, const struct str *values, size_t n);
+
 #define METRICS_VALUES(...)                  \
 	(const struct str[]){ __VA_ARGS__ }, \
 		sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str)
 #define metrics_counter(f, ...)   metrics_counter_of(f, METRICS_VALUES(__VA_ARGS__))
 #define metrics_gauge(f, ...)     metrics_gauge_of(f, METRICS_VALUES(__VA_ARGS__))
 #define metrics_histogram(f, ...) metrics_histogram_of(f, METRICS_VALUES(__VA_ARGS__))
+#define metrics_remove(f, ...)    metrics_remove_of(f, METRICS_VALUES(__VA_ARGS__))
 #define metrics_callback(f, fn, ctx, ...) \
 	metrics_callback_of(f, fn, ctx, METRICS_VALUES(__VA_ARGS__))
 

@@ -214,6 +214,25 @@ static void too_many_series_share_one_called_other(void **state)
 	buf_release(&out);
 }
 
+static void a_removed_series_is_not_printed_and_starts_anew(void **state)
+{
+	CLEANUP(metrics_free) struct metrics *m = metrics_new();
+	struct metrics_family *f = family(m, &(struct metrics_spec){ .name = "g",
+								     .help = "",
+								     .type = METRICS_GAUGE,
+								     .labels = verb_code,
+								     .labels_n = 2 });
+
+	metrics_gauge_add(metrics_gauge(f, STR("a"), STR("x")), 1);
+	metrics_gauge_add(metrics_gauge(f, STR("b"), STR("x")), 2);
+	metrics_remove(f, STR("a"), STR("x"));
+	metrics_remove(f, STR("never"), STR("x"));
+	check_output(m, "# HELP g \n# TYPE g gauge\ng{verb=\"b\",code=\"x\"} 2\n");
+	metrics_gauge_add(metrics_gauge(f, STR("a"), STR("x")), 3);
+	check_output(m, "# HELP g \n# TYPE g gauge\ng{verb=\"a\",code=\"x\"} 3\n"
+			"g{verb=\"b\",code=\"x\"} 2\n");
+}
+
 static void the_same_shape_gives_the_same_family_and_another_fails(void **state)
 {
 	static const double bounds[] = { 1, 2 }, other_bounds[] = { 1, 3 };
@@ -317,6 +336,34 @@ static void print_repeatedly(void *arg)
 	buf_release(&out);
 }
 
+static void add_and_remove(void *arg)
+{
+	struct contended *c = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		metrics_gauge_add(metrics_gauge(c->gauges, STR("a"), STR("x")), 1);
+		metrics_remove(c->gauges, STR("a"), STR("x"));
+	}
+}
+
+static void a_series_may_be_removed_while_it_is_printed(void **state)
+{
+	CLEANUP(metrics_free) struct metrics *m = metrics_new();
+	struct contended c = { .m = m };
+	struct thread remover, printer;
+
+	c.gauges = family(m, &(struct metrics_spec){ .name = "g",
+						     .type = METRICS_GAUGE,
+						     .labels = verb_code,
+						     .labels_n = 2 });
+	assert_int_equal(thread_start(&remover, "remove", add_and_remove, &c, NULL), 0);
+	assert_int_equal(thread_start(&printer, "print", print_repeatedly, &c, NULL), 0);
+	thread_join(&remover);
+	thread_join(&printer);
+	assert_int_equal(c.printed, 50);
+	check_output(m, "# HELP g \n# TYPE g gauge\n");
+}
+
 static void threads_lose_no_counts(void **state)
 {
 	static const double bounds[] = { ROUNDS * 0.5 };
@@ -361,9 +408,11 @@ int main(void)
 		cmocka_unit_test(equal_values_give_one_series_and_no_others),
 		cmocka_unit_test(long_label_values_are_cut),
 		cmocka_unit_test(too_many_series_share_one_called_other),
+		cmocka_unit_test(a_removed_series_is_not_printed_and_starts_anew),
 		cmocka_unit_test(the_same_shape_gives_the_same_family_and_another_fails),
 		cmocka_unit_test(malformed_specs_are_refused),
 		cmocka_unit_test(printing_stops_at_the_limit),
+		cmocka_unit_test(a_series_may_be_removed_while_it_is_printed),
 		cmocka_unit_test(threads_lose_no_counts),
 	};
 
