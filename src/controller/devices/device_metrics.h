@@ -8,8 +8,12 @@
  * remembers its share, and only differences are added, so neither a scrape nor an event walks the
  * cluster. Free capacity counts devices that a claim without tolerations can get.
  *
- * The first DEVICE_METRICS_POOLS_MAX pools have their own series. The devices of all other pools
- * are summed by driver, with pool and node "other". Series of deleted pools are 0.
+ * Series are bounded. A place is a pool on a node (or on no single node). The first
+ * DEVICE_METRICS_PLACES_MAX places have their own series. Devices elsewhere are summed by driver,
+ * with pool and node "other", and beyond DEVICE_METRICS_DRIVERS_MAX drivers in one sum. Each place
+ * has the free capacity of its first DEVICE_METRICS_CAPACITIES_MAX capacities. When the last slice
+ * of a place is deleted, its series are removed. The place is free for a new pool, or for one that
+ * is summed in "other", when the status of one of its slices next changes.
  */
 #ifndef CONTROLLER_DEVICES_DEVICE_METRICS_H
 #define CONTROLLER_DEVICES_DEVICE_METRICS_H
@@ -21,11 +25,16 @@ struct json;
 struct metrics;
 struct metrics_family;
 
-enum { DEVICE_METRICS_POOLS_MAX = 500 };
+/* With 16 series each, these stay below METRICS_SERIES_MAX. */
+enum {
+	DEVICE_METRICS_PLACES_MAX = 500,
+	DEVICE_METRICS_DRIVERS_MAX = 100,
+	DEVICE_METRICS_CAPACITIES_MAX = 16,
+};
 
 struct device_metrics {
 	struct metrics_family *devices, *capacity; /* NULL: no metrics */
-	struct map pools; /* "driver/pool": the pools with their own series */
+	struct map places, others; /* struct place: with their own series; sums of a driver */
 };
 
 /* A slice's share; NULL: none yet. */

@@ -13,12 +13,14 @@ static void begin(struct bench *b)
 	tell(b, "node n1");
 }
 
-/* The value of a series, by its printed labels; -1: not found. */
+enum { ABSENT = -1 };
+
+/* The value of a series, by its printed labels; ABSENT: not found. */
 static double value(struct bench *b, const char *series)
 {
 	struct buf text = BUF_INIT(16 * MIB);
 	struct str rest, line;
-	double v = -1;
+	double v = ABSENT;
 
 	assert_int_equal(metrics_print(b->metrics, &text), 0);
 	rest = buf_str(&text);
@@ -72,10 +74,12 @@ static void devices_are_counted_by_state_and_health(void **state)
 	run(&b);
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
 	tell(&b, "remove slice a");
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
 	tell(&b, "remove slice b");
 	run(&b);
-	assert_value(&b, DEVICES("p", "n1", "Available", "Unhealthy"), 0);
-	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
+	assert_value(&b, DEVICES("p", "n1", "Unavailable", "Unhealthy"), ABSENT);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), ABSENT);
 	bench_release(&b);
 }
 
@@ -98,22 +102,114 @@ static void free_capacity_is_that_of_devices_that_can_be_had(void **state)
 	bench_release(&b);
 }
 
+/* Returns the number of series of a family, given as the beginning of their lines. */
+static unsigned count_series(struct bench *b, const char *family)
+{
+	struct buf text = BUF_INIT(16 * MIB);
+	struct str rest, line;
+	unsigned n = 0;
+
+	assert_int_equal(metrics_print(b->metrics, &text), 0);
+	rest = buf_str(&text);
+	while (str_split(&rest, '\n', &line))
+		n += str_starts(line, str_from(family));
+	buf_release(&text);
+	return n;
+}
+
+/* A pool with two devices, one of them shared, on a node of its own. */
+static void add_pool(struct bench *b, unsigned i)
+{
+	char line[64];
+
+	(void)snprintf(line, sizeof(line), "node n%u", i);
+	tell_line(b, str_from(line));
+	(void)snprintf(line, sizeof(line), "slice s%u p%u 1/1 n%u g0 g1(multi,memory=10)", i, i, i);
+	tell_line(b, str_from(line));
+}
+
 static void many_pools_share_a_series(void **state)
 {
-	enum { POOLS = DEVICE_METRICS_POOLS_MAX + 7 };
+	enum { POOLS = DEVICE_METRICS_PLACES_MAX + 7 };
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	for (unsigned i = 0; i < POOLS; i++)
+		add_pool(&b, i);
+	run(&b);
+	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), 14);
+	assert_value(&b, CAPACITY("other", "other", "memory"), 70);
+	assert_int_equal(count_series(&b, "devplane_devices{"), DEVICE_METRICS_PLACES_MAX + 1);
+	assert_int_equal(count_series(&b, "devplane_device_free_capacity{"),
+			 DEVICE_METRICS_PLACES_MAX + 1);
+	bench_release(&b);
+}
+
+static void a_deleted_pool_gives_its_series_to_another(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	for (unsigned i = 0; i < DEVICE_METRICS_PLACES_MAX; i++)
+		add_pool(&b, i);
+	run(&b);
+	add_pool(&b, 1000);
+	run(&b);
+	assert_value(&b, CAPACITY("p1000", "n1000", "memory"), ABSENT);
+	assert_value(&b, CAPACITY("other", "other", "memory"), 10);
+	tell(&b, "remove slice s7");
+	run(&b);
+	assert_value(&b, CAPACITY("p7", "n7", "memory"), ABSENT);
+	/* The next change of its status moves the pool to its own series. */
+	tell(&b, "claim ns/c p1000/g0");
+	run(&b);
+	assert_value(&b, CAPACITY("p1000", "n1000", "memory"), 10);
+	assert_value(&b, DEVICES("p1000", "n1000", "Allocated", "NotReported"), 1);
+	assert_value(&b, CAPACITY("other", "other", "memory"), ABSENT);
+	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), ABSENT);
+	bench_release(&b);
+}
+
+static void nodes_of_one_pool_are_bounded_too(void **state)
+{
+	enum { NODES = DEVICE_METRICS_PLACES_MAX + 3 };
 	struct bench b;
 	char line[64];
 
 	(void)state;
 	begin(&b);
-	for (unsigned i = 0; i < POOLS; i++) {
-		snprintf(line, sizeof(line), "slice s%u p%u 1/1 n%u g0 g1", i, i, i);
+	for (unsigned i = 0; i < NODES; i++) {
+		(void)snprintf(line, sizeof(line), "node n%u", i);
 		tell_line(&b, str_from(line));
-		snprintf(line, sizeof(line), "node n%u", i);
+		(void)snprintf(line, sizeof(line), "slice s%u p 1/1 n%u g%u", i, i, i);
 		tell_line(&b, str_from(line));
 	}
 	run(&b);
-	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), 14);
+	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), 3);
+	assert_int_equal(count_series(&b, "devplane_devices{"), DEVICE_METRICS_PLACES_MAX + 1);
+	bench_release(&b);
+}
+
+/* The slices of a pool, with a capacity of a name of its own each. */
+static void capacities_of_a_place_are_bounded(void **state)
+{
+	enum { PARTS = DEVICE_METRICS_CAPACITIES_MAX + 24 };
+	struct bench b;
+	char line[96];
+
+	(void)state;
+	begin(&b);
+	for (unsigned i = 0; i < PARTS; i++) {
+		(void)snprintf(line, sizeof(line), "slice s%u p 1/%u n1 g%u(multi,c%u=10)", i,
+			       PARTS, i, i);
+		tell_line(&b, str_from(line));
+	}
+	run(&b);
+	assert_int_equal(count_series(&b, "devplane_device_free_capacity{"),
+			 DEVICE_METRICS_CAPACITIES_MAX);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), PARTS);
 	bench_release(&b);
 }
 
@@ -127,7 +223,7 @@ static void metrics_of_a_stopped_controller_are_removed(void **state)
 	run(&b);
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
 	bench_stop(&b);
-	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), ABSENT);
 	bench_start(&b);
 	run(&b);
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
@@ -140,6 +236,9 @@ int main(void)
 		cmocka_unit_test(devices_are_counted_by_state_and_health),
 		cmocka_unit_test(free_capacity_is_that_of_devices_that_can_be_had),
 		cmocka_unit_test(many_pools_share_a_series),
+		cmocka_unit_test(a_deleted_pool_gives_its_series_to_another),
+		cmocka_unit_test(nodes_of_one_pool_are_bounded_too),
+		cmocka_unit_test(capacities_of_a_place_are_bounded),
 		cmocka_unit_test(metrics_of_a_stopped_controller_are_removed),
 	};
 
