@@ -186,6 +186,15 @@ static struct quantity excess_had_counter(const struct excess *x, const struct i
 	return sum;
 }
 
+/* Whether the pool has exactly one counter of that name. Counters are sorted by set and name. */
+static bool excess_counter_known(const struct inventory_pool *pool, uint32_t counter)
+{
+	const struct inventory_counter *c = counter == UINT32_MAX ? NULL : &pool->counters[counter];
+
+	return c && (counter + 1 == pool->ncounters || !str_eq(c[0].set, c[1].set) ||
+		     !str_eq(c[0].name, c[1].name));
+}
+
 static bool excess_of_counters(const struct excess *x, size_t place, struct inventory_excess *ret)
 {
 	const struct inventory_device *d = x->items[place].device;
@@ -197,7 +206,8 @@ static bool excess_of_counters(const struct excess *x, size_t place, struct inve
 		uint32_t counter = d->counters[i].index;
 		const struct inventory_counter *c;
 
-		if (counter == UINT32_MAX || quantity_sign(d->counters[i].amount) <= 0)
+		if (!excess_counter_known(pool, counter) ||
+		    quantity_sign(d->counters[i].amount) <= 0)
 			continue;
 		c = &pool->counters[counter];
 		*ret = (struct inventory_excess){

@@ -8,7 +8,8 @@
  *
  * Only additions are checked. If a slice offers less than claims already hold, the claims keep it,
  * and an addition that consumes nothing more of it is allowed. Devices and counters that no slice
- * of the pool's newest generation has are not checked, nor are pools with duplicate device names.
+ * of the pool's newest generation has are not checked, nor are counters that two slices have, nor
+ * pools with duplicate device names: upstream may see several pools where we see one.
  */
 #ifndef DRA_INVENTORY_EXCESS_H
 #define DRA_INVENTORY_EXCESS_H

@@ -175,6 +175,27 @@ static void a_pool_with_duplicate_names_is_not_checked(void **state UNUSED)
 	inventory_free(inv);
 }
 
+/* The slices of each node may be a pool of their own to upstream. */
+static void a_counter_of_two_slices_is_not_checked(void **state UNUSED)
+{
+	static const char *const lines[] = {
+		"counters c1 p 1/2 n1 s.memory=2 t.memory=2",
+		"slice d1 p 1/2 n1 a1(s.memory:2) t1(t.memory:2) u1(t.memory:1)",
+		"counters c2 p 1/2 n2 s.memory=2",
+		"slice d2 p 1/2 n2 a2(s.memory:2)",
+		"claim ns/x p/a1 p/t1",
+		NULL,
+	};
+	struct inventory *inv = inventory_new(inventory_everything);
+
+	tell(inv, lines);
+	assert_string_equal(excess_of(inv, "ns/z p/a2", 0), "");
+	assert_string_equal(excess_of(inv, "ns/z p/u1", 0), "0 t.memory 1 of 0 of 2");
+	tell(inv, (const char *const[]){ "remove slice c2", NULL });
+	assert_string_equal(excess_of(inv, "ns/z p/a2", 0), "0 s.memory 2 of 0 of 2");
+	inventory_free(inv);
+}
+
 static void all_claims_or_slices_may_be_removed(void **state UNUSED)
 {
 	static const char *const slices[] = {
@@ -300,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_lowered_offer_refuses_only_what_takes_more),
 		cmocka_unit_test(devices_share_the_counters_of_their_pool),
 		cmocka_unit_test(a_pool_with_duplicate_names_is_not_checked),
+		cmocka_unit_test(a_counter_of_two_slices_is_not_checked),
 		cmocka_unit_test(all_claims_or_slices_may_be_removed),
 		cmocka_unit_test(an_excess_is_what_would_be_overdrawn),
 	};
