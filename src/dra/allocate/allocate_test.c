@@ -42,6 +42,7 @@
 #include "api/api_limits.h"
 #include "base/system/file.h"
 #include "dra/allocate/explain.h"
+#include "dra/allocate/outcome_fixture.h"
 
 enum { CLAIMS_MAX = 8, CHECKS_MAX = 8 };
 
@@ -674,6 +675,8 @@ static void run_scene(struct scene *s)
 		COMPLAIN(s, "%.*s\n  expected %.*s\n  got      %.*s\n", STR_ARG(s->name),
 			 STR_ARG(s->expected), STR_ARG(buf_str(&out)));
 	check_prepared(s, inv, claims, n, &s->expected);
+	if (r > 0)
+		outcome_accepted(inv, claims, n, &s->arena, results);
 	for (size_t i = 0; r > 0 && i < n; i++)
 		json_append(all, results[i]);
 	for (size_t i = 0; i < s->nat; i++)

@@ -19,6 +19,7 @@
 #include "dra/allocate/allocate.h"
 #include "dra/allocate/brute_fixture.h"
 #include "dra/allocate/memo_fixture.h"
+#include "dra/allocate/outcome_fixture.h"
 #include "dra/dra_limits.h"
 
 enum { INPUTS = 8000 };
@@ -269,21 +270,6 @@ static struct place read_place(const struct json *result, int claim)
 	return p;
 }
 
-/* A prepared plan must give the same answer, on a second node, too. */
-static void ask_prepared(struct inventory *inv, const struct json *const *claims, size_t n,
-			 struct arena *a, int verdict, struct json *const *results)
-{
-	struct allocate_node node = { .name = STR("n1") }, other = { .name = STR("n2") };
-	struct allocate_plan *plan = allocate_prepare(inv, claims, n, NULL, a);
-	struct json *again[CLAIMS] = { 0 };
-
-	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), verdict);
-	(void)allocate_on(plan, &other, NULL, NULL, NULL);
-	assert_int_equal(allocate_on(plan, &node, a, again, NULL), verdict);
-	for (size_t i = 0; verdict > 0 && i < n; i++)
-		assert_true(json_equal(results[i], again[i]));
-}
-
 static struct outcome ask_allocator(struct inventory *inv, const struct input *in, struct arena *a,
 				    struct buf *told)
 {
@@ -302,7 +288,9 @@ static struct outcome ask_allocator(struct inventory *inv, const struct input *i
 		buf_release(&text);
 	}
 	o.verdict = allocate(inv, &node, claims, (size_t)in->nclaims, NULL, a, results, &err);
-	ask_prepared(inv, claims, (size_t)in->nclaims, a, o.verdict, results);
+	outcome_prepared(inv, claims, (size_t)in->nclaims, a, o.verdict, results);
+	if (o.verdict > 0)
+		outcome_accepted(inv, claims, (size_t)in->nclaims, a, results);
 	if (o.verdict < 0) {
 		assert_int_equal(err.code, ERR_INVALID);
 		o.verdict = -1;
