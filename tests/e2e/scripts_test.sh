@@ -236,10 +236,10 @@ sim "$TMP/sim/scripts/sim" build 6 sim.tap
 same "sim: the next run begins where the last one ended" "1 2 3 5 6" "$status $ran"
 same "sim: failing seeds are listed with their first failure and a command" \
 "seed 2: step 1, 5 ms: a device is lost
-    again: SIM_SEED=2 build/tests/sim/sim_cluster_test
+    again: SIM_SEED=2 SIM_LATE_SEED=2 build/tests/sim/sim_cluster_test
 
 seed 3: ended by SIGSEGV
-    again: SIM_SEED=3 build/tests/sim/sim_cluster_test
+    again: SIM_SEED=3 SIM_LATE_SEED=3 build/tests/sim/sim_cluster_test
 
 seeds from 1: 4 passed, 2 failed" "$(tail -n 7 <<<"$out")"
 same "sim: each failing seed is a failed case" "not ok - seed 2: step 1, 5 ms: a device is lost
