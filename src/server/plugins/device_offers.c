@@ -13,17 +13,36 @@
 /* Returns the text of a slice's spec, or an empty text. */
 static struct str offers_spec(const struct object *slice)
 {
-	struct json_cursor c;
+	struct json_cursor c = json_cursor_of(bytes_str(slice->json));
 	enum json_cursor_type type;
 	struct str raw;
 
-	if (!slice)
-		return STR("");
-	c = json_cursor_of(bytes_str(slice->json));
 	if (json_cursor_find(&c, STR("spec")) && json_cursor_value(&c, &raw, &type) &&
 	    type == JSON_CURSOR_NESTED)
 		return raw;
 	return STR("");
+}
+
+/* Returns the text of a scalar in a slice's metadata, or an empty text. */
+static struct str offers_meta(const struct object *slice, struct str key)
+{
+	struct json_cursor c = json_cursor_of(bytes_str(slice->json));
+	enum json_cursor_type type;
+	struct str raw;
+
+	if (json_cursor_find(&c, STR("metadata")) && json_cursor_find(&c, key) &&
+	    json_cursor_value(&c, &raw, &type))
+		return raw;
+	return STR("");
+}
+
+/* The generation grows with every change of the spec. It comes long before the spec's end. */
+static bool offers_same(const struct object *now, const struct object *before)
+{
+	struct str generation = offers_meta(now, STR("generation"));
+
+	return generation.n && str_eq(generation, offers_meta(before, STR("generation"))) &&
+	       str_eq(offers_meta(now, STR("uid")), offers_meta(before, STR("uid")));
 }
 
 static bool offers_limits(struct str spec)
@@ -111,12 +130,11 @@ static void offers_put(struct inventory *inv, struct str name, struct str text)
 static void offers_changed(void *arg, struct object *now, struct object *before)
 {
 	struct inventory *inv = arg;
-	struct str spec = offers_spec(now);
 
 	if (!now)
 		inventory_remove_slice(inv, before->key);
-	else if (!before || !str_eq(spec, offers_spec(before)))
-		offers_put(inv, now->key, spec);
+	else if (!before || !offers_same(now, before))
+		offers_put(inv, now->key, offers_spec(now));
 }
 
 static void offers_reset(void *arg)

@@ -4,7 +4,7 @@
  * The inventory gets only what limits allocations: the counters of pools, and the devices that
  * consume them or can be allocated several times, with their capacities. Other devices take no
  * memory. A slice without any of these is kept with its pool's generation only, since the newest
- * generation counts. A change of a slice's status or metadata costs one scan of its text.
+ * generation counts. A change of a slice's status or metadata costs a look at its metadata.
  *
  * Threads: the state's loop.
  */
