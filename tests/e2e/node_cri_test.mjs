@@ -248,10 +248,10 @@ await test("a runtime that was away for a while loses nothing", async () => {
 	await end(p)
 })
 
-// Without its status the devices of a running pod are not known: nobody else may get one.
-for (const named of [true, false]) {
-	await test(`a lost record of devices: a running container runs on, its status ${named ? "names them" : "does not"}`, async () => {
-		const resource = `example.com/lost-${named}`
+// The devices of a running container are known by its status or, if that does not name them or was never written, by the runtime.
+for (const status of ["names them", "does not", "was never written"]) {
+	await test(`a lost record of devices: a running container runs on with its devices, its status ${status}`, async () => {
+		const resource = `example.com/lost-${status.replaceAll(" ", "-")}`
 		let plugin = await DevicePlugin.start(node.root, resource, [{ ID: "a" }, { ID: "b" }])
 		await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "2")
 		const main = () => sh("trap exit TERM; while :; do sleep 0.1; done", { resources: { limits: { [resource]: "1" } } })
@@ -260,29 +260,33 @@ for (const named of [true, false]) {
 		const [id] = Object.keys(healthOf(before).main[resource])
 		await node.kill()
 		plugin.stop()
-		if (!named) {
-			const list = before.status.containerStatuses.map(({ allocatedResourcesStatus, ...rest }) => rest)
-			const { code, text } = await cluster.client.patch(`${pods}/${p.metadata.name}/status`, { status: { containerStatuses: list } }, "merge")
+		const patches = {
+			"does not": { containerStatuses: before.status.containerStatuses.map(({ allocatedResourcesStatus, ...rest }) => rest) },
+			"was never written": { phase: "Pending", startTime: null, containerStatuses: null, conditions: null, podIP: null, podIPs: null, hostIP: null, hostIPs: null },
+		}
+		if (patches[status]) {
+			const { code, text } = await cluster.client.patch(`${pods}/${p.metadata.name}/status`, { status: patches[status] }, "merge")
 			assert.equal(code, 200, text)
 		}
 		writeFileSync(`${node.root}/devplane_assign_state`, "garbage")
+		// A pod that is new to the agent waits until the devices of the others are known.
+		const other = await cluster.run(pod(main(), { restartPolicy: "Always" }))
 		await node.begin()
+		const by = patches[status] ? "running containers have" : "status names"
+		await cluster.event(p.metadata.name, "DeviceAssignmentLost", new RegExp(`The pod keeps the devices that its ${by}: ${resource}: ${id}`))
 		plugin = await DevicePlugin.start(node.root, resource, [{ ID: "a" }, { ID: "b" }])
 		await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "2")
-		await cluster.event(p.metadata.name, "DeviceAssignmentLost", named ? new RegExp(`${resource}: ${id}`) : /does not name all devices/)
-		const other = await cluster.run(pod(main()))
-		if (named) {
-			const got = await cluster.pod(other, (q) => state(q)?.ready && healthOf(q).main?.[resource])
-			assert.notDeepEqual(Object.keys(healthOf(got).main[resource]), [id])
-			assert.deepEqual(Object.keys(healthOf(await cluster.pod(p)).main[resource]), [id])
-		} else {
-			await cluster.pod(other, (q) => q.status.phase === "Failed" && /may be in use by pod default/.test(q.status.message))
-		}
-		const after = await cluster.pod(p, (q) => state(q)?.ready)
+		const after = await cluster.pod(p, (q) => state(q)?.ready && healthOf(q).main?.[resource])
+		assert.deepEqual(Object.keys(healthOf(after).main[resource]), [id])
+		const more = await cluster.run(pod(main()))
+		const got = await Promise.all([other, more].map((q) => cluster.pod(q, (r) => r.status.phase === "Failed" || (state(r)?.ready && healthOf(r).main?.[resource]))))
+		for (const q of got)
+			assert.ok(!Object.keys(healthOf(q).main?.[resource] ?? {}).includes(id), JSON.stringify(q.status))
+		assert.ok(got.some((q) => q.status.phase !== "Failed"), "the other device is free")
 		assert.equal(state(after).containerID, state(before).containerID)
 		assert.equal(state(after).restartCount, 0)
-		await end(p)
-		await end(other)
+		for (const q of [p, other, more])
+			await end(q)
 		plugin.stop()
 	})
 }

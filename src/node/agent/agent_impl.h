@@ -153,6 +153,11 @@ void agent_save(void *arg, void (*done)(void *arg, const struct error *err), voi
 void agent_health_changed(void *arg, const struct health_device *now, enum assign_health before);
 /* The log was lost: holds the devices named in the status of an earlier agent's pod. */
 void agent_recover(struct agent *a, struct worker *w);
+/*
+ * The same when the runtime was listed, for a pod whose status was not written, or does not name
+ * all of its devices: holds those that its running containers carry.
+ */
+void agent_recover_running(struct agent *a, struct worker *w);
 /* Saves health that has not been saved yet, at the end. */
 void agent_save_health(struct agent *a);
 /* Sets the timer for events that were held back. */

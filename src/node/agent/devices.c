@@ -499,33 +499,72 @@ static void await_named(struct agent *a)
 	}
 }
 
+/* Returns the devices that running containers carry, by container and resource. */
+static struct json *running_devices(const struct runtime_pod *seen, struct arena *a)
+{
+	struct json *all = json_make_object(a), *devices;
+
+	for (size_t i = 0; seen && i < seen->ncontainers; i++) {
+		const struct runtime_container *c = &seen->containers[i];
+
+		if (c->state != RUNTIME_EXITED && c->devices.n > 0 && !json_get(all, c->name) &&
+		    json_parse(a, c->devices, NULL, &devices, NULL) == 0)
+			json_set(all, c->name, devices);
+	}
+	return all;
+}
+
+static void tell_recovery(struct agent *a, struct worker *w, const char *source,
+			  const struct assign_recovery *got)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+
+	(void)buf_printf(&text, "The node's record of assigned devices was lost.");
+	if (got->held.n > 0)
+		(void)buf_printf(&text, " The pod keeps the devices that its %s: %.*s.", source,
+				 STR_ARG(got->held));
+	if (got->doubt.n > 0)
+		(void)buf_printf(&text,
+				 " Its status does not name all devices of %.*s: if its containers "
+				 "run, no other pod gets devices of these until they have ended.",
+				 STR_ARG(got->doubt));
+	worker_warn(w, "DeviceAssignmentLost", buf_str(&text));
+	log_warn(a->opts.log, "assignment of devices recovered",
+		 LOG_STR("pod", worker_pod(w)->name), LOG_STR("held", got->held),
+		 LOG_STR("doubt", got->doubt));
+	await_named(a);
+	agent_save(a, NULL, NULL);
+}
+
 void agent_recover(struct agent *a, struct worker *w)
 {
 	CLEANUP(arena_release) struct arena scratch;
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	const struct pod *pod = worker_pod(w);
 	struct assign_recovery got;
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	if (!a->recovering || pod_terminal(pod) || !json_getz(pod->status, "startTime"))
 		return;
-	assign_recover(a->host.assign, pod, &scratch, &got);
-	if (got.held.n + got.doubt.n == 0)
+	assign_recover(a->host.assign, pod, NULL, &scratch, &got);
+	if (got.held.n + got.doubt.n > 0)
+		tell_recovery(a, w, "status names", &got);
+}
+
+void agent_recover_running(struct agent *a, struct worker *w)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	const struct pod *pod = worker_pod(w);
+	struct assign_recovery got;
+	struct json *running;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	running = running_devices(worker_runtime(w), &scratch);
+	if (pod_terminal(pod) || json_count(running) == 0)
 		return;
-	(void)buf_printf(&text, "The node's record of assigned devices was lost.");
+	worker_was_admitted(w);
+	assign_recover(a->host.assign, pod, running, &scratch, &got);
 	if (got.held.n > 0)
-		(void)buf_printf(&text, " The pod keeps the devices that its status names: %.*s.",
-				 STR_ARG(got.held));
-	if (got.doubt.n > 0)
-		(void)buf_printf(&text,
-				 " Its status does not name all devices of %.*s: if its containers "
-				 "run, no other pod gets devices of these until they have ended.",
-				 STR_ARG(got.doubt));
-	worker_warn(w, "DeviceAssignmentLost", buf_str(&text));
-	log_warn(a->opts.log, "assignment of devices recovered", LOG_STR("pod", pod->name),
-		 LOG_STR("held", got.held), LOG_STR("doubt", got.doubt));
-	await_named(a);
-	agent_save(a, NULL, NULL);
+		tell_recovery(a, w, "running containers have", &got);
 }
 
 /* --- life ------------------------------------------------------------------------- */

@@ -237,9 +237,15 @@ static void clear_left_over(struct agent *a, const struct map *seen)
 	agent_save(a, NULL, NULL);
 }
 
-/* Settles unfounded doubts before new pods request devices. */
+/* Asks the runtime, and settles unfounded doubts, before new pods request devices. */
 static void end_recovery(struct agent *a)
 {
+	struct str key;
+	size_t at = 0;
+	void *w;
+
+	while (map_next(&a->workers, &at, &key, &w))
+		agent_recover_running(a, w);
 	each(a, worker_settle);
 	a->recovering = false;
 	each(a, worker_recovered);

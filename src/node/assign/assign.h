@@ -182,18 +182,22 @@ void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wis
 
 /*
  * For a pod that an earlier agent had admitted, when the log was lost. Holds the plugin devices
- * named in the pod's status (allocatedResourcesStatus); the plugins are called for them again. A
- * resource is in doubt if the status names fewer devices of it than a container requests, or if
- * another pod holds them. No pod gets devices of a resource in doubt until assign_settle_doubt().
- * Call assign_recover() for all such pods before admitting a new one. It does nothing for a pod
- * that is in the log.
+ * that the runtime names for the pod's running containers, or else those in the pod's status
+ * (allocatedResourcesStatus); the plugins are called for them again. A resource is in doubt if
+ * fewer devices of it are named than a container requests, or if another pod holds them. No pod
+ * gets devices of a resource in doubt until assign_settle_doubt(). Call assign_recover() for all
+ * such pods before admitting a new one.
+ *
+ * `running` has the devices by container and resource: {"main":{"vendor.com/gpu":["g0","g1"]}}.
+ * NULL: the runtime was not listed yet; call again when it was. It does nothing for a pod that is
+ * in the log, unless the pod is in doubt and `running` is given: then it is recovered anew.
  */
 struct assign_recovery {
 	/* "vendor.com/gpu: g0, g1; .."; may be empty. In the arena, at most 1 KiB each. */
 	struct str held, doubt;
 };
-void assign_recover(struct assign *s, const struct pod *pod, struct arena *a,
-		    struct assign_recovery *ret_recovery);
+void assign_recover(struct assign *s, const struct pod *pod, const struct json *running,
+		    struct arena *a, struct assign_recovery *ret_recovery);
 /* True if resources of the pod are in doubt: it may use devices that the log does not know. */
 bool assign_in_doubt(const struct assign *s, struct str pod_uid);
 /* None of the pod's containers runs, so it uses no device. It can be admitted again. */

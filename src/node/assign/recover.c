@@ -1,8 +1,9 @@
 /*
- * Recovery after the log was lost: the statuses of pods name the plugin devices that they have. An
- * earlier agent of this node wrote the status, but it may lag behind the last changes. So a device
- * that a status does not name is not assumed to be free: if a pod requests devices that its status
- * does not name, the whole resource is in doubt.
+ * Recovery after the log was lost: running containers and the statuses of pods name the plugin
+ * devices that they have. An earlier agent of this node wrote both. Containers carry their devices
+ * since they were created, but a status may lag behind the last changes, so the runtime counts
+ * more. A device that neither names is not assumed to be free: if a pod requests more devices than
+ * are named, the whole resource is in doubt.
  *
  * The plugins' extended resources are unknown until the plugins are back, so all extended resources
  * count. CPUs and memory are chosen again, and containers are moved to them.
@@ -72,6 +73,7 @@ void assign_settle_doubt(struct assign *s, struct str pod_uid)
 
 struct recovery {
 	struct admitting in;
+	const struct json *running; /* devices by container and resource; or NULL */
 	struct buf held, doubt; /* text for assign_recovery */
 };
 
@@ -90,11 +92,15 @@ static bool is_extended(struct str name)
 	return at > 0 && str_find(str_of(name.p, (size_t)at), STR("kubernetes.io")) < 0;
 }
 
-/* Returns the device that an entry names, or NULL if this pod cannot have it. */
+/*
+ * Returns the device that an entry names, or NULL if this pod cannot have it. An entry of a status
+ * is an object, one of the runtime is the ID.
+ */
 static struct device_rec *device_of(const struct recovery *r, struct resource_rec *res,
 				    const struct json *entry, uint64_t mark)
 {
-	struct str id = json_text_at(entry, "resourceID");
+	bool is_status = json_is(entry, JSON_OBJECT);
+	struct str id = is_status ? json_text_at(entry, "resourceID") : json_str(entry);
 	struct device_rec *d;
 
 	if (id.n == 0 || str_chr(id, '\0') >= 0)
@@ -149,18 +155,21 @@ static void recover_resource(struct recovery *r, struct container_rec *rec, stru
 static void recover_container(struct recovery *r, const struct pod_containers *c)
 {
 	struct container_rec *rec = assign_add_container(r->in.rec, c->name, c->kind);
-	const char *list = c->kind == POD_MAIN ? "containerStatuses" : "initContainerStatuses";
-	const struct json *status = json_find(json_getz(r->in.pod->status, list), "name", c->name);
+	const char *key = c->kind == POD_MAIN ? "containerStatuses" : "initContainerStatuses";
+	const struct json *status = json_find(json_getz(r->in.pod->status, key), "name", c->name);
 	const struct json *entries = json_getz(status, "allocatedResourcesStatus");
+	const struct json *running = json_get(r->running, c->name);
 
 	JSON_FOREACH (it, json_getz(json_getz(c->container, "resources"), "limits")) {
 		struct str name = json_key(it);
 		int64_t required = pod_container_limit(c->container, name);
+		const struct json *list = json_get(running, name);
 
+		if (!list)
+			list = json_getz(json_find(entries, "name", name), "resources");
 		if (is_extended(name) && required > 0 &&
 		    !assign_backed_by_claim(r->in.pod, c->name, name))
-			recover_resource(r, rec, name, required,
-					 json_getz(json_find(entries, "name", name), "resources"));
+			recover_resource(r, rec, name, required, list);
 	}
 	/*
 	 * The container runs already. If it gets no CPUs or memory of its own, it uses the shared
@@ -183,20 +192,39 @@ static bool asks_for_devices(const struct pod *pod)
 	return false;
 }
 
-void assign_recover(struct assign *s, const struct pod *pod, struct arena *a,
-		    struct assign_recovery *ret_recovery)
+static struct pod_rec *recover_new(struct assign *s, const struct pod *pod)
+{
+	struct pod_rec *p = assign_pod_new(pod->uid, pod->ns, pod->name);
+
+	assign_pod_add(s, p);
+	return p;
+}
+
+static void recover_anew(struct assign *s, struct pod_rec *p)
+{
+	assign_drop_doubts(p);
+	assign_drop_containers(s, p, 0);
+	assign_recount(s);
+}
+
+void assign_recover(struct assign *s, const struct pod *pod, const struct json *running,
+		    struct arena *a, struct assign_recovery *ret_recovery)
 {
 	struct assign_admission io = { 0 };
 	struct pod_containers c = pod_containers(pod);
 	struct recovery r = { .in = { .s = s, .pod = pod, .a = a, .io = &io, .affinity.any = true },
+			      .running = running,
 			      .held = BUF_INIT(WORDS_MAX),
 			      .doubt = BUF_INIT(WORDS_MAX) };
 
 	*ret_recovery = (struct assign_recovery){ 0 };
-	if (assign_pod(s, pod->uid) || !asks_for_devices(pod))
+	r.in.rec = assign_pod(s, pod->uid);
+	if (!asks_for_devices(pod) || (r.in.rec && !(running && r.in.rec->doubts.n > 0)))
 		return;
-	r.in.rec = assign_pod_new(pod->uid, pod->ns, pod->name);
-	assign_pod_add(s, r.in.rec);
+	if (r.in.rec)
+		recover_anew(s, r.in.rec);
+	else
+		r.in.rec = recover_new(s, pod);
 	r.in.guaranteed = assign_is_guaranteed(pod);
 	vec_init(&r.in.again, SIZE_MAX);
 	while (pod_containers_next(&c)) {

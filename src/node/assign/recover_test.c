@@ -28,7 +28,19 @@ static struct assign_recovery recover(struct fixture *f, const struct pod *p)
 {
 	struct assign_recovery got;
 
-	assign_recover(f->s, p, &f->a, &got);
+	assign_recover(f->s, p, NULL, &f->a, &got);
+	return got;
+}
+
+/* The same when the runtime was listed, and says that of the pod's containers. */
+static struct assign_recovery recover_running(struct fixture *f, const struct pod *p,
+					      const char *running)
+{
+	struct assign_recovery got;
+	struct json *v;
+
+	assert_int_equal(json_parse(&f->a, str_from(running), NULL, &v, NULL), 0);
+	assign_recover(f->s, p, v, &f->a, &got);
 	return got;
 }
 
@@ -107,6 +119,49 @@ static void a_device_that_two_statuses_name_is_held_once(void **state)
 	assert_string_equal(fixture_uses(&f, "s"), "main:b");
 }
 
+static void the_runtime_ends_a_doubt(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	struct assign_recovery got;
+	struct pod *p;
+
+	(void)state;
+	fixture_init(&f, (struct assign_opts){ 0 }, 4, 1);
+	fixture_list(&f, GPU, "abcd", ASSIGN_HEALTHY);
+	p = left(&f, "p", 2, ID("a"));
+	got = recover(&f, p);
+	assert_true(str_eqz(got.doubt, GPU));
+	/* It knows nothing of the container, or not enough: the doubt stays. */
+	got = recover_running(&f, p, "{}");
+	assert_true(str_eqz(got.held, GPU ": a"));
+	assert_true(str_eqz(got.doubt, GPU));
+	got = recover_running(&f, p, "{\"main\":{\"" GPU "\":[\"c\",1]}}");
+	assert_true(assign_in_doubt(f.s, STR("p")));
+	got = recover_running(&f, p, "{\"main\":{\"" GPU "\":[\"d\",\"c\"]}}");
+	assert_true(str_eqz(got.held, GPU ": c, d"));
+	assert_int_equal(got.doubt.n, 0);
+	assert_int_equal(fixture_admit(&f, p), 0);
+	assert_false(f.io.doubt);
+	assert_string_equal(fixture_uses(&f, "p"), "main:cd");
+	(void)fixture_run(&f, "q", 2);
+	assert_string_equal(fixture_uses(&f, "q"), "main:ab");
+	got = recover_running(&f, p, "{\"main\":{\"" GPU "\":[\"a\",\"b\"]}}");
+	assert_int_equal(got.held.n + got.doubt.n, 0);
+}
+
+/* The status of a restarted container may be that of the one before. */
+static void the_runtime_counts_more_than_the_status(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	struct assign_recovery got;
+
+	(void)state;
+	fixture_init(&f, (struct assign_opts){ 0 }, 4, 1);
+	got = recover_running(&f, left(&f, "p", 1, ID("a")), "{\"main\":{\"" GPU "\":[\"b\"]}}");
+	assert_true(str_eqz(got.held, GPU ": b"));
+	assert_int_equal(got.doubt.n, 0);
+}
+
 static void a_doubt_survives_a_restart(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f, g;
@@ -138,6 +193,8 @@ int main(void)
 		cmocka_unit_test(devices_that_a_status_names_are_held_and_asked_for_again),
 		cmocka_unit_test(a_resource_in_doubt_is_given_to_nobody),
 		cmocka_unit_test(a_device_that_two_statuses_name_is_held_once),
+		cmocka_unit_test(the_runtime_ends_a_doubt),
+		cmocka_unit_test(the_runtime_counts_more_than_the_status),
 		cmocka_unit_test(a_doubt_survives_a_restart),
 		cmocka_unit_test(pods_without_devices_are_left_alone),
 	};

@@ -14,7 +14,7 @@
 enum {
 	HOSTNAME_MAX_BYTES = 63,
 	NODENAME_MAX_BYTES = 64, /* the kernel's limit */
-	ANNOTATIONS_OURS = 8, /* at most this many are added to a container's */
+	ANNOTATIONS_OURS = 9, /* at most this many are added to a container's */
 };
 
 /* --- trees to arrays ------------------------------------------------------------------------ */
@@ -94,7 +94,8 @@ static void put_optional_annotations(const struct pod *pod, const struct json *c
 }
 
 /* Ours replace a device plugin's under the same key. */
-static void put_annotations(const struct pod *pod, const struct json *container, struct arena *a,
+static void put_annotations(const struct pod *pod, const struct json *container,
+			    const struct container_parts *parts, struct arena *a,
 			    struct container_spec *io)
 {
 	struct runtime_pairs plugins = io->annotations;
@@ -110,6 +111,8 @@ static void put_annotations(const struct pod *pod, const struct json *container,
 		 json_text_at(container, "terminationMessagePath"));
 	pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_POLICY),
 		 json_text_at(container, "terminationMessagePolicy"));
+	if (parts->plugin_devices.n > 0)
+		pair_set(&to, STR(RUNTIME_PLUGIN_DEVICES), parts->plugin_devices);
 	put_optional_annotations(pod, container, a, &to);
 	io->annotations = to;
 }
@@ -187,7 +190,7 @@ int container_config_make(const struct pod *pod, const struct json *container,
 		return r;
 	spec.command = expanded(json_getz(container, "command"), &spec.env, a);
 	spec.args = expanded(json_getz(container, "args"), &spec.env, a);
-	put_annotations(pod, container, a, &spec);
+	put_annotations(pod, container, parts, a, &spec);
 	config_limits(pod, container, parts, a, &spec.limits);
 	r = put_cdi(parts, &cdi, a, &spec, err);
 	if (r < 0)

@@ -26,6 +26,7 @@ struct container_parts {
 	 */
 	const struct str *answers;
 	size_t nanswers;
+	struct str plugin_devices; /* for RUNTIME_PLUGIN_DEVICES; or empty */
 	const struct str *cdi_ids; /* from its claims */
 	size_t ncdi_ids;
 	bool runtime_does_cdi;

@@ -355,7 +355,9 @@ static void answers_of_plugins_merge_and_the_first_wins(void **state)
 	w->parts.cdi_ids = claims;
 	w->parts.ncdi_ids = 2;
 	w->parts.runtime_does_cdi = true;
+	w->parts.plugin_devices = STR("{\"v.com/gpu\":[\"a\"]}");
 	assert_int_equal(make_with(w, "", "\"args\":[\"$(DEV)\"]"), 0);
+	assert_str(pair(&w->spec.annotations, RUNTIME_PLUGIN_DEVICES), "{\"v.com/gpu\":[\"a\"]}");
 	assert_int_equal(w->spec.env.n, 2);
 	assert_str(pair(&w->spec.env, "DEV"), "one");
 	assert_str(pair(&w->spec.env, "POD"), "mine");

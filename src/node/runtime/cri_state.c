@@ -129,9 +129,9 @@ static void keep_sandbox(struct cri_state *s, struct sandbox *b)
 static void keep_container(struct cri_state *s, struct container *c)
 {
 	struct runtime_container *v = &c->view;
-	struct str *texts[] = { &c->e.id,   &c->e.uid,      &c->e.ns,     &c->e.pod,
-				&v->name,   &v->sandbox_id, &v->image,    &v->image_id,
-				&v->reason, &v->message,    &v->log_path, &v->hash };
+	struct str *texts[] = { &c->e.id,       &c->e.uid, &c->e.ns,     &c->e.pod,  &v->name,
+				&v->sandbox_id, &v->image, &v->image_id, &v->reason, &v->message,
+				&v->log_path,   &v->hash,  &v->devices };
 
 	keep_text(&s->containers, &c->e, texts, ARRAY_SIZE(texts));
 	v->id = c->e.id;
@@ -204,6 +204,7 @@ static struct container *make_container(struct cri_state *s, const Cri__Containe
 	c->view.image = str_from(m->image ? m->image->image : "");
 	c->view.image_id = str_from(m->image_ref);
 	c->view.hash = cri_pair(m->annotations, m->n_annotations, CRI_ANNOTATION_HASH);
+	c->view.devices = cri_pair(m->annotations, m->n_annotations, RUNTIME_PLUGIN_DEVICES);
 	c->view.created_ns = m->created_at;
 	c->view.attempt = m->metadata ? m->metadata->attempt : 0;
 	c->view.state = RUNTIME_UNKNOWN;

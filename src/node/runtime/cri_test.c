@@ -158,6 +158,7 @@ static void make_container(struct world *w, const char *policy)
 					 { STR("io.kubernetes.pod.namespace"), STR("ns") },
 					 { STR("io.kubernetes.container.name"), STR("main") } };
 	struct runtime_pair notes[] = { { STR("io.kubernetes.container.hash"), STR("beef") },
+					{ STR(RUNTIME_PLUGIN_DEVICES), STR("{}") },
 					{ STR("io.kubernetes.container.terminationMessagePath"),
 					  STR("/dev/termination-log") },
 					{ STR("io.kubernetes.container.terminationMessagePolicy"),
@@ -171,7 +172,7 @@ static void make_container(struct world *w, const char *policy)
 				    .devices = &device,
 				    .ndevices = 1,
 				    .labels = { labels, 4 },
-				    .annotations = { notes, 3 },
+				    .annotations = { notes, 4 },
 				    .log_path = STR("main/2.log"),
 				    .limits = { .cpu_shares = 102 },
 				    .security = { .run_as_user = 0,
@@ -231,6 +232,7 @@ static void the_list_shows_pods_with_all_that_is_known(void **state)
 	assert_int_equal(w->seen->containers[0].state, RUNTIME_RUNNING);
 	assert_true(str_eqz(w->seen->containers[0].name, "main"));
 	assert_true(str_eqz(w->seen->containers[0].hash, "beef"));
+	assert_true(str_eqz(w->seen->containers[0].devices, "{}"));
 	assert_true(str_eqz(w->seen->containers[0].image_id, "sha256:abc"));
 	assert_int_equal(w->seen->containers[0].attempt, 2);
 	assert_int_equal(w->seen->containers[0].started_ns, 3000);

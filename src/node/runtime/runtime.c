@@ -27,6 +27,7 @@ static struct runtime_container copy_container(struct arena *a,
 	to.message = arena_str(a, from->message);
 	to.log_path = arena_str(a, from->log_path);
 	to.hash = arena_str(a, from->hash);
+	to.devices = arena_str(a, from->devices);
 	return to;
 }
 
@@ -68,7 +69,7 @@ static bool equal_texts(const struct runtime_container *a, const struct runtime_
 	       str_eq(a->sandbox_id, b->sandbox_id) && str_eq(a->image, b->image) &&
 	       str_eq(a->image_id, b->image_id) && str_eq(a->reason, b->reason) &&
 	       str_eq(a->message, b->message) && str_eq(a->log_path, b->log_path) &&
-	       str_eq(a->hash, b->hash);
+	       str_eq(a->hash, b->hash) && str_eq(a->devices, b->devices);
 }
 
 static bool equal_containers(const struct runtime_container *a, const struct runtime_container *b)

@@ -33,6 +33,7 @@ struct runtime_container {
 	struct str reason, message; /* "OOMKilled", "Error", "Completed", ..; termination message */
 	struct str log_path;
 	struct str hash; /* the annotation io.kubernetes.container.hash; or empty */
+	struct str devices; /* the annotation RUNTIME_PLUGIN_DEVICES; or empty */
 	int64_t created_ns, started_ns, finished_ns; /* wall; 0: not yet */
 	unsigned attempt; /* 0, 1, ..: its restart count */
 	int exit_code;
@@ -260,6 +261,13 @@ static inline void runtime_free(struct runtime *r)
 	if (r)
 		r->ops->free(r);
 }
+
+/*
+ * An annotation that the agent sets on a container: the devices of device plugins that it gets, by
+ * resource, as JSON: {"vendor.com/gpu":["g0","g1"]}. If the log of assignments is lost, it is read
+ * back.
+ */
+#define RUNTIME_PLUGIN_DEVICES "devplane.dev/plugin-devices"
 
 /* Keys of labels and annotations that kubelet sets on sandboxes and containers. */
 #define RUNTIME_LABEL_POD_NAME       "io.kubernetes.pod.name"

@@ -85,8 +85,28 @@ static void start_on_created(void *arg, struct str id, const struct error *err)
 
 /* --- the spec --------------------------------------------------------------------- */
 
+static void put_devices(struct arena *a, struct json *devices, const struct assign_request *r)
+{
+	struct json *ids = json_make_array(a);
+
+	for (size_t i = 0; i < r->nids; i++)
+		json_append(ids, json_make_str(a, arena_str(a, r->ids[i])));
+	json_set(devices, arena_str(a, r->resource), ids);
+}
+
+static struct str devices_text(struct arena *a, const struct json *devices)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(SIZE_MAX / 2);
+
+	if (json_count(devices) == 0)
+		return STR_NULL;
+	(void)json_print(&text, devices, NULL);
+	return arena_str(a, buf_str(&text));
+}
+
 static void gather_answers(struct worker_op *op, struct container_parts *parts)
 {
+	struct json *devices = json_make_object(&op->arena);
 	struct assign *s = op->worker->host->assign;
 	struct str at = STR_NULL, packed;
 	struct assign_request request;
@@ -102,9 +122,11 @@ static void gather_answers(struct worker_op *op, struct container_parts *parts)
 		(void)assign_next_answer(s, op->pod->uid, op->container, &at, &packed, &op->arena,
 					 &request);
 		v[i] = arena_str(&op->arena, packed);
+		put_devices(&op->arena, devices, &request);
 	}
 	parts->answers = v;
 	parts->nanswers = n;
+	parts->plugin_devices = devices_text(&op->arena, devices);
 }
 
 static int start_gather(struct worker_op *op, struct container_parts *parts, struct error *err)

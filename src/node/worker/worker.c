@@ -431,6 +431,11 @@ void worker_settle(struct worker *w)
 		assign_settle_doubt(w->host->assign, w->pod->uid);
 }
 
+void worker_was_admitted(struct worker *w)
+{
+	w->admitted = true;
+}
+
 void worker_recovered(struct worker *w)
 {
 	worker_look(w);

@@ -132,6 +132,8 @@ void worker_probe_warned(struct worker *w, struct str container, struct str mess
  * Call it after the runtime was listed.
  */
 void worker_settle(struct worker *w);
+/* An earlier agent admitted the pod: its containers run. */
+void worker_was_admitted(struct worker *w);
 /* New pods may be admitted. */
 void worker_recovered(struct worker *w);
 

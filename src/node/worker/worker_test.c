@@ -644,7 +644,7 @@ static void a_pod_whose_devices_are_in_doubt_runs_on_and_is_not_restarted_withou
 	worker_free(t->worker);
 	assign_forget_pod(t->host.assign, STR(UID));
 	assert_int_equal(pod_parse(STR(CARD_STATUS), &p, NULL), 0);
-	assign_recover(t->host.assign, p, &a, &got);
+	assign_recover(t->host.assign, p, NULL, &a, &got);
 	t->worker = worker_new(&t->host, p, true);
 	(void)relist(t);
 	sim_run_for(t->sim, 30000);
