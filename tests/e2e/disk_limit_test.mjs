@@ -52,6 +52,14 @@ const writers = [asks, other].map((pod) => startWriter(loop, { rest: 0, group: p
 
 await test("limits give each pod its request and an even part of the rest", () => limits(17.5, 2.5))
 
+const weighs = existsSync(`${asks.group.path}/io.weight`)
+await test(weighs ? "weights have the proportion of the limits" : "without io.weight the driver says that it sets limits only", async () => {
+	if (weighs)
+		await until("weights", () => lineOf(asks, "io.weight") === `${number} 8750` && lineOf(other, "io.weight") === `${number} 1250`)
+	else
+		assert.match(driver.err, /the kernel has no io\.weight here/)
+})
+
 await test("of two writers, the one with the request gets its share", async () => {
 	const before = [written(asks), written(other)]
 	await until("30 MiB", () => written(asks) - before[0] >= 30 * mib, 60)

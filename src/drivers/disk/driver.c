@@ -325,7 +325,8 @@ static int connect_api(struct disk_driver *d, struct error *err)
 			&(struct disk_enforce_opts){ .client = d->client,
 						     .metrics = d->opts.metrics,
 						     .node = d->opts.node_name,
-						     .host = &d->host });
+						     .host = &d->host,
+						     .log = d->opts.log });
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
+#include "base/report/log.h"
 #include "base/time/timestamp.h"
 #include "client/informer/informer.h"
 #include "drivers/disk/host.h"
@@ -20,6 +21,7 @@ struct disk_enforce {
 	struct informers *informers;
 	struct informer *informer;
 	struct informer_handler handler;
+	bool weightless; /* it was logged that there are no weights */
 };
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -127,12 +129,24 @@ struct round {
 	int r; /* the first error */
 };
 
+static void check_weights(struct disk_enforce *e, const char *path)
+{
+	if (e->weightless || disk_throttle_weighs(e->opts.host, path))
+		return;
+	e->weightless = true;
+	log_info(e->opts.log, "the kernel has no io.weight here: pods have limits but no weights",
+		 LOG_Z("group", path));
+}
+
 static void limit_pod(void *arg, const char *uid, const char *path)
 {
 	struct round *w = arg;
 	struct disk_throttle t = { .major = w->stat->major, .minor = w->stat->minor };
 	struct error err;
 
+	t.weight = disk_limits_weight(&w->enforce->limits, &w->device, str_from(uid));
+	if (t.weight > 0)
+		check_weights(w->enforce, path);
 	for (int x = 0; x < DISK_DIRECTIONS; x++)
 		t.limit[x] = disk_limits_of(&w->enforce->limits, &w->device, str_from(uid),
 					    (enum disk_direction)x);

@@ -1,6 +1,7 @@
 /*
  * disk_enforce - guarantees the disk bandwidth that pods requested: watches the node's pods, and
- * sets the limits of disk/limits.h on their control groups.
+ * sets the limits and weights of disk/limits.h on their control groups. If the kernel has no
+ * weights, it logs that once and sets limits only.
  *
  * Changes nothing until the API server has listed all pods. While the server is down, the pods
  * known so far count.
@@ -15,6 +16,7 @@
 struct client;
 struct disk_enforce;
 struct disk_host;
+struct log;
 struct metrics;
 
 struct disk_enforce_opts {
@@ -22,6 +24,7 @@ struct disk_enforce_opts {
 	struct metrics *metrics; /* or NULL */
 	const char *node; /* borrowed */
 	const struct disk_host *host; /* borrowed */
+	const struct log *log;
 };
 
 struct disk_enforce *disk_enforce_new(const struct disk_enforce_opts *opts);

@@ -477,9 +477,10 @@ static void expect_file(const struct tree *t, const char *path, const char *text
 	assert_string_equal(now.n ? now.p : "", text);
 }
 
-static void set_limits(const struct tree *t, const char *pod, int64_t read, int64_t write)
+static void set_throttle(const struct tree *t, const char *pod, int64_t read, int64_t write,
+			 unsigned weight)
 {
-	struct disk_throttle l = { .major = 8, .limit = { read, write } };
+	struct disk_throttle l = { .major = 8, .limit = { read, write }, .weight = weight };
 	struct disk_host h = opened(t);
 	struct error err = { 0 };
 	char path[512];
@@ -487,6 +488,11 @@ static void set_limits(const struct tree *t, const char *pod, int64_t read, int6
 	(void)snprintf(path, sizeof(path), "%s/%s", t->root, pod);
 	if (disk_throttle_set(&h, path, &l, &err) < 0)
 		fail_msg("%s", err.msg);
+}
+
+static void set_limits(const struct tree *t, const char *pod, int64_t read, int64_t write)
+{
+	set_throttle(t, pod, read, write, 0);
 }
 
 static void limits_of_version_2_are_the_pod_s(void **state)
@@ -515,6 +521,36 @@ static void limits_of_version_2_are_the_pod_s(void **state)
 	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "8:0 rbps=max wbps=max\n");
 	/* A pod that went meanwhile is no failure. */
 	set_limits(t, "sys/fs/cgroup/kubepods/podgone", 1, 1);
+}
+
+static void weights_of_version_2_are_the_pod_s(void **state)
+{
+	static const char pod[] = "sys/fs/cgroup/kubepods/podu1";
+	static const char file[] = "sys/fs/cgroup/kubepods/podu1/io.weight";
+	struct tree *t = *state;
+	struct disk_host h;
+	char path[512];
+
+	make_disks(t);
+	put(t, "sys/fs/cgroup/cgroup.controllers", "cpu io memory\n");
+	put(t, "sys/fs/cgroup/kubepods/podu1/io.max", "");
+	(void)snprintf(path, sizeof(path), "%s/%s", t->root, pod);
+	h = opened(t);
+	assert_false(disk_throttle_weighs(&h, path));
+	set_throttle(t, pod, 0, 1000, 7000);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "8:0 rbps=max wbps=1000\n");
+	put(t, file, "default 100\n");
+	assert_true(disk_throttle_weighs(&h, path));
+	set_throttle(t, pod, 0, 1000, 0);
+	expect_file(t, file, "default 100\n");
+	set_throttle(t, pod, 0, 1000, 7000);
+	expect_file(t, file, "8:0 7000\n");
+	/* As the kernel shows it: the same is not written again. */
+	put(t, file, "default 100\n8:0 7000\n");
+	set_throttle(t, pod, 0, 1000, 7000);
+	expect_file(t, file, "default 100\n8:0 7000\n");
+	set_throttle(t, pod, 0, 0, 0);
+	expect_file(t, file, "8:0 default\n");
 }
 
 #define BLKIO "sys/fs/cgroup/blkio/"
@@ -568,6 +604,7 @@ int main(void)
 		T(pods_of_version_2_are_found_below_either_driver_s_folders),
 		T(version_1_is_summed_up_where_the_kernel_does_not),
 		T(limits_of_version_2_are_the_pod_s),
+		T(weights_of_version_2_are_the_pod_s),
 		T(limits_of_version_1_are_divided_among_containers),
 		T(this_machine_can_be_measured),
 		T(a_partition_s_number_leads_to_its_disk),

@@ -112,3 +112,20 @@ int64_t disk_limits_of(const struct disk_limits *l, const struct disk_limits_dev
 		limit += p->granted[x];
 	return MAX(limit, (int64_t)DISK_LIMIT_MIN);
 }
+
+unsigned disk_limits_weight(const struct disk_limits *l, const struct disk_limits_device *d,
+			    struct str uid)
+{
+	int64_t weight = 0;
+
+	for (int x = 0; x < DISK_DIRECTIONS; x++) {
+		double limit = (double)disk_limits_of(l, d, uid, (enum disk_direction)x);
+
+		if (limit > 0)
+			weight = MAX(weight,
+				     (int64_t)(limit / (double)d->capacity[x] * DISK_WEIGHT_MAX));
+	}
+	if (weight == 0 && !d->limited[DISK_READ] && !d->limited[DISK_WRITE])
+		return 0;
+	return (unsigned)MIN(MAX(weight, INT64_C(1)), (int64_t)DISK_WEIGHT_MAX);
+}

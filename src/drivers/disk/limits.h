@@ -10,6 +10,10 @@
  * So the limits of the pods that use it add up to C, and each pod gets its request, whatever the
  * others do. If no pod has a request, or C is unknown, there is no limit.
  *
+ * A capacity may be estimated too high, and then limits alone guarantee nothing. So a pod also has
+ * a weight, in the proportion of the limits: the part of C that its limit is. A weight has no
+ * direction. If the limits of both directions differ, the larger part counts.
+ *
  * The author of a pod writes its annotations, and may change them later or bypass the scheduler. So
  * requests are granted only as far as the device has room: earlier grants stay, then older pods
  * come before newer ones. Pods are identified by UID. No I/O.
@@ -19,6 +23,8 @@
 
 #include "base/core/vec.h"
 #include "drivers/disk/stat.h"
+
+enum { DISK_WEIGHT_MAX = 10000 }; /* the kernel's, of io.weight */
 
 enum disk_direction { DISK_READ, DISK_WRITE, DISK_DIRECTIONS };
 
@@ -57,5 +63,9 @@ void disk_limits_grant(struct disk_limits *l, struct disk_limits_device *d);
 /* A pod's limit on the device, in bytes per second. 0: no limit. */
 int64_t disk_limits_of(const struct disk_limits *l, const struct disk_limits_device *d,
 		       struct str uid, enum disk_direction x);
+
+/* A pod's weight on the device, 1 to DISK_WEIGHT_MAX. 0: the default, as it has no limit. */
+unsigned disk_limits_weight(const struct disk_limits *l, const struct disk_limits_device *d,
+			    struct str uid);
 
 #endif

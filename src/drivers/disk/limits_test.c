@@ -113,6 +113,38 @@ static void a_pod_that_moves_to_another_device_begins_anew(void **state)
 	assert_int_equal(limit_of(l, "a", 2), 30);
 }
 
+static unsigned weight_of(struct disk_limits *l, const char *uid, int64_t read_capacity)
+{
+	struct disk_limits_device d = { .name = "sda",
+					.primary = true,
+					.capacity = { read_capacity * M, 100 * M },
+					.users = { 2, 2 } };
+
+	disk_limits_grant(l, &d);
+	return disk_limits_weight(l, &d, str_from(uid));
+}
+
+static void weights_have_the_proportion_of_the_limits(void **state)
+{
+	struct disk_limits_pod reader = { .uid = "r", .created = 2, .request = { 150 * M, 0 } };
+	struct disk_limits *l = *state;
+
+	assert_int_equal(weight_of(l, "a", 0), 0);
+	put(l, "a", 1, 60, "");
+	/* Limits of 80 and 20 of 100. */
+	assert_int_equal(weight_of(l, "a", 0), 8000);
+	assert_int_equal(weight_of(l, "other", 0), 2000);
+	/* Limits of 25 of 200 to read, and of 80 of 100 to write. */
+	disk_limits_put(l, &reader);
+	assert_int_equal(weight_of(l, "a", 200), 8000);
+	assert_int_equal(weight_of(l, "r", 200), 8750);
+	/* The smallest limit is more than the device can do. */
+	disk_limits_remove(l, STR("r"));
+	put(l, "a", 1, 100, "");
+	assert_int_equal(weight_of(l, "a", 0), DISK_WEIGHT_MAX);
+	assert_int_equal(weight_of(l, "other", 0), 100);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -122,6 +154,7 @@ int main(void)
 		TEST(limits_add_up_to_the_capacity),
 		TEST(a_pod_that_asks_for_too_much_takes_nothing_from_others),
 		TEST(a_pod_that_moves_to_another_device_begins_anew),
+		TEST(weights_have_the_proportion_of_the_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

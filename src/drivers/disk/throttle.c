@@ -42,7 +42,7 @@ static int write_line(const char *file, const struct disk_throttle *t, const cha
 
 	if (fd >= 0)
 		(void)close(fd);
-	if (written || (fd >= 0 && why == ENODEV))
+	if (written || (fd >= 0 && (why == ENODEV || why == EOPNOTSUPP)))
 		return 0;
 	return error_set_errno(err, ERR_IO, why, "cannot write \"%.*s\" to %s", n - 1, line, file);
 }
@@ -83,6 +83,26 @@ static int set_v2(const char *path, const struct disk_throttle *t, struct error 
 		return 0;
 	line = read_line(file, t, &text);
 	if (line.p ? has_prefix_word(line, says) : strcmp(says, "rbps=max wbps=max") == 0)
+		return 0;
+	return write_line(file, t, says, err);
+}
+
+/* The kernel lists only devices whose weight is not the default. */
+static int set_weight(const char *path, const struct disk_throttle *t, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(DISK_GROUP_FILE_MAX);
+	char file[PATH_MAX], says[24];
+	struct str line;
+
+	if (snprintf(file, sizeof(file), "%s/io.weight", path) >= (int)sizeof(file) ||
+	    access(file, F_OK) < 0)
+		return 0;
+	if (t->weight)
+		(void)snprintf(says, sizeof(says), "%u", t->weight);
+	else
+		(void)snprintf(says, sizeof(says), "default");
+	line = read_line(file, t, &text);
+	if (line.p ? str_eqz(line, says) : t->weight == 0)
 		return 0;
 	return write_line(file, t, says, err);
 }
@@ -158,12 +178,26 @@ static int set_v1(const char *path, const struct disk_throttle *t, struct error 
 	return w.r;
 }
 
+bool disk_throttle_weighs(const struct disk_host *h, const char *path)
+{
+	char file[PATH_MAX];
+
+	return h->groups == DISK_GROUPS_V2 &&
+	       snprintf(file, sizeof(file), "%s/io.weight", path) < (int)sizeof(file) &&
+	       access(file, F_OK) == 0;
+}
+
 int disk_throttle_set(const struct disk_host *h, const char *path, const struct disk_throttle *t,
 		      struct error *err)
 {
+	int r;
+
 	if (h->groups == DISK_GROUPS_NONE)
 		return error_set(err, ERR_NOT_FOUND, "%s", h->groups_why.msg);
-	if (h->groups == DISK_GROUPS_V2)
-		return unless_gone(path, set_v2(path, t, err));
-	return set_v1(path, t, err);
+	if (h->groups == DISK_GROUPS_V1)
+		return set_v1(path, t, err);
+	r = set_v2(path, t, err);
+	if (r == 0)
+		r = set_weight(path, t, err);
+	return unless_gone(path, r);
 }
