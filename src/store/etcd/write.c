@@ -243,14 +243,16 @@ static void add_guard(struct txn *t, const struct etcd_write *rec, struct str gu
 	add_put(t, key, STR_NULL, rec->stamp);
 }
 
-/* The transaction takes effect only if the basis is unchanged. */
+/* The transaction takes effect only if the basis is unchanged. check_bases() made the key once. */
 static void add_basis(struct txn *t, const struct etcd_write *rec, const struct store_basis *b)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
+	int r = etcd_key_make(rec->all->prefix, &b->key, &key, NULL);
 
-	if (etcd_key_make(rec->all->prefix, &b->key, &key, NULL) == 0)
-		add_compare(t, arena_str(t->arena, buf_str(&key)),
-			    ETCD__COMPARE__COMPARE_RESULT__EQUAL, b->at);
+	assert(r == 0);
+	(void)r;
+	add_compare(t, arena_str(t->arena, buf_str(&key)), ETCD__COMPARE__COMPARE_RESULT__EQUAL,
+		    b->at);
 }
 
 static void send_txn(struct etcd_write *rec)
@@ -384,13 +386,28 @@ static void send_queued(struct etcd_writes *ws)
 
 /* --- for the store ------------------------------------------------------------------------- */
 
+/* A basis whose key cannot be made cannot be compared, so the write must not be made. */
+static int check_bases(const struct etcd_writes *ws, const struct store_write *w, struct error *err)
+{
+	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
+	int r = 0;
+
+	for (size_t i = 0; i < STORE_BASES_MAX && r == 0; i++) {
+		buf_clear(&key);
+		if (w->bases[i].at)
+			r = etcd_key_make(ws->prefix, &w->bases[i].key, &key, err);
+	}
+	return r;
+}
+
 static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write *w)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
 	struct etcd_write *rec;
 	struct error err = { 0 };
 
-	if (etcd_key_make(ws->prefix, &w->key, &key, &err) == 0 && w->nguards > STORE_GUARDS_MAX)
+	if (etcd_key_make(ws->prefix, &w->key, &key, &err) == 0 && check_bases(ws, w, &err) == 0 &&
+	    w->nguards > STORE_GUARDS_MAX)
 		(void)error_set(&err, ERR_TOO_LARGE, "a write with %zu guards; the maximum is %d",
 				w->nguards, STORE_GUARDS_MAX);
 	rec = xcalloc(1, sizeof(*rec) + key.n);

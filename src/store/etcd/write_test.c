@@ -542,6 +542,16 @@ static void a_write_needs_its_basis_as_it_was(void **state)
 	assert_int_equal(etcd_world_write_wait(&z->b), -ERR_CONFLICT);
 }
 
+/* Without the comparison the write would be made whatever became of its basis. */
+static void a_basis_whose_key_cannot_be_fails_the_write(void **state)
+{
+	struct setup *z = *state;
+
+	etcd_client_world_based(&z->client, &z->a, "b", "x/y", 1);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_INVALID);
+	assert_int_equal(z->world.txns, 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -578,6 +588,7 @@ int main(void)
 		TEST(a_guarded_write_whose_answer_is_lost_succeeds_once),
 		TEST(a_write_with_too_many_guards_is_rejected),
 		TEST(a_write_needs_its_basis_as_it_was),
+		TEST(a_basis_whose_key_cannot_be_fails_the_write),
 	};
 
 	return cmocka_run_group_tests_name("store/etcd_write", tests, NULL, NULL);
