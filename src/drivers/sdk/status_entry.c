@@ -322,10 +322,11 @@ static int copy_entry(struct arena *a, struct str raw, struct buf *out, struct e
 	struct json_cursor c = json_cursor_of(raw);
 	enum json_cursor_type type;
 	struct str key, value;
-	const char *sep = "{", *quote;
+	const char *sep = "", *quote;
 	int r = 0;
 
 	(void)json_cursor_enter(&c, '{');
+	(void)buf_addc(out, '{');
 	while (r == 0 && json_cursor_member(&c, &key, NULL) &&
 	       json_cursor_value(&c, &value, &type)) {
 		(void)buf_printf(out, "%s\"%.*s\":", sep, STR_ARG(key));

@@ -341,6 +341,17 @@ static void shares_of_a_device_are_devices_of_their_own(void **state UNUSED)
 	end(&g);
 }
 
+static void an_empty_entry_stays_valid_json(void **state UNUSED)
+{
+	struct merging g;
+
+	begin(&g);
+	want(&g, "y", NULL, DP_TRUE);
+	merge(&g, "[{}]", "[{}," ENTRY("y", "True", NOW) "]");
+	merge(&g, "[{\"networkData\":{}}]", "[{\"networkData\":{}}," ENTRY("y", "True", NOW) "]");
+	end(&g);
+}
+
 static void a_list_that_is_damaged_is_an_error(void **state UNUSED)
 {
 	static const char *const damaged[] = { "[", "[{]", "{}", "[{\"driver\":}]", "[1" };
@@ -365,6 +376,7 @@ int main(void)
 		cmocka_unit_test(network_data_is_spelled_once),
 		cmocka_unit_test(our_own_network_data_is_compared_in_one_spelling),
 		cmocka_unit_test(shares_of_a_device_are_devices_of_their_own),
+		cmocka_unit_test(an_empty_entry_stays_valid_json),
 		cmocka_unit_test(a_list_that_is_damaged_is_an_error),
 	};
 
