@@ -174,7 +174,7 @@ struct limits {
 	struct amount_list min, max, ratio; /* of the item, read once for all containers */
 	struct arena *arena; /* for temporary lists */
 	const struct amount_list *requests, *used_limits; /* used_limits NULL: no limits */
-	struct buf *faults; /* separated by ", " */
+	struct buf *faults; /* separated by NUL bytes */
 	size_t nfaults;
 };
 
@@ -213,12 +213,14 @@ static struct values values_of(const struct quantity *request, const struct quan
 /* Adds an error, unless it was added before, as upstream's aggregates do. */
 static void add_fault(struct limits *l, struct str text)
 {
-	struct str all = buf_str(l->faults);
-	ptrdiff_t at = text.n ? str_find(all, text) : -1;
+	struct str rest = buf_str(l->faults), fault;
 
-	if (at >= 0 && ((size_t)at + text.n == all.n || all.p[(size_t)at + text.n] == ','))
-		return;
-	(void)buf_printf(l->faults, "%s%.*s", l->nfaults++ ? ", " : "", STR_ARG(text));
+	while (l->nfaults && str_split(&rest, '\0', &fault))
+		if (str_eq(fault, text))
+			return;
+	if (l->nfaults++)
+		(void)buf_addc(l->faults, '\0');
+	(void)buf_add_str(l->faults, text);
 }
 
 #define FAULT(l, ...) add_fault((l), str_from(arena_printf((l)->arena, __VA_ARGS__)))
@@ -345,11 +347,14 @@ static void check_pod(struct limits *l, const struct json *pod)
 
 static int result(const struct limits *l, struct error *err)
 {
-	struct str all = buf_str(l->faults);
+	CLEANUP(buf_release) struct buf text = BUF_INIT(2UL * MESSAGE_MAX);
+	struct str rest = buf_str(l->faults), fault;
 
 	if (!l->nfaults)
 		return 0;
-	return error_set(err, ERR_FORBIDDEN, l->nfaults > 1 ? "[%.*s]" : "%.*s", STR_ARG(all));
+	while (str_split(&rest, '\0', &fault))
+		(void)buf_printf(&text, "%s%.*s", text.n ? ", " : "", STR_ARG(fault));
+	return error_set(err, ERR_FORBIDDEN, l->nfaults > 1 ? "[%s]" : "%s", text.p);
 }
 
 int limit_range_check_pod(const struct json *range, const struct json *pod, struct arena *a,

@@ -186,6 +186,13 @@ static const struct {
 	{ "{\"type\":\"Container\",\"max\":{\"cpu\":\"2\"}}", POD(CPU("1", "3") "," CPU("1", "4")),
 	  "[maximum cpu usage per Container is 2, but limit is 3, maximum cpu usage per Container "
 	  "is 2, but limit is 4]" },
+	/* An error that is the end of another one is reported, too. */
+	{ "{\"type\":\"Container\",\"maxLimitRequestRatio\":{\"a.io/cpu\":\"2\",\"cpu\":\"2\"}}",
+	  POD("{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"1\",\"a.io/cpu\":\"1\"},"
+	      "\"limits\":{\"cpu\":\"4\",\"a.io/cpu\":\"4\"}}}"),
+	  "[a.io/cpu max limit to request ratio per Container is 2, but provided ratio is "
+	  "4.000000, "
+	  "cpu max limit to request ratio per Container is 2, but provided ratio is 4.000000]" },
 	{ "{\"type\":\"Pod\",\"max\":{\"cpu\":\"3\"}}", POD(CPU("1", "2") "," CPU("1", "2")),
 	  "maximum cpu usage per Pod is 3, but limit is 4" },
 	{ "{\"type\":\"Pod\",\"max\":{\"memory\":\"3Gi\"}}",
