@@ -10,15 +10,6 @@
 #define COST_MAX       UINT64_C(10000000) /* of one expression */
 #define COST_TOTAL_MAX UINT64_C(100000000) /* of all in a schema */
 
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 static bool has_line_break(struct str s)
 {
 	return str_chr(s, '\n') >= 0 || str_chr(s, '\r') >= 0;
@@ -31,9 +22,10 @@ static void check_text(struct validation *v, const struct json *rule, const stru
 	struct field_path rule_at = field_path_name(path, "rule");
 	struct field_path message_at = field_path_name(path, "message");
 	struct field_path expression_at = field_path_name(path, "messageExpression");
-	struct str text = trimmed(json_text_at(rule, "rule")),
+	struct str text = str_trim_space(json_text_at(rule, "rule")),
 		   given = json_text_at(rule, "message");
-	struct str message = trimmed(given), expression = json_text_at(rule, "messageExpression");
+	struct str message = str_trim_space(given),
+		   expression = json_text_at(rule, "messageExpression");
 
 	if (text.n == 0)
 		field_errors_required(v->errs, &rule_at, "rule is not specified");
@@ -46,7 +38,7 @@ static void check_text(struct validation *v, const struct json *rule, const stru
 	else if (has_line_break(text) && message.n == 0)
 		field_errors_required(v->errs, &message_at,
 				      "message must be specified if rule contains line breaks");
-	if (expression.n && trimmed(expression).n == 0)
+	if (expression.n && str_trim_space(expression).n == 0)
 		field_errors_required(v->errs, &expression_at,
 				      "messageExpression must be non-empty if specified");
 }
@@ -69,7 +61,7 @@ static void check_form(struct validation *v, const struct json *schema, const st
 	if (!known)
 		field_errors_not_supported(v->errs, &reason_at, FIELD_STR(reason), reasons,
 					   ARRAY_SIZE(reasons));
-	if (field.n && trimmed(field).n == 0)
+	if (field.n && str_trim_space(field).n == 0)
 		field_errors_invalid(v->errs, &field_at, FIELD_STR(field),
 				     "must be non-empty if specified");
 	if (has_line_break(field))

@@ -125,7 +125,7 @@ static int scheme_length(struct str s)
 
 		if (c == ':')
 			return i == 0 ? -1 : (int)i + 1;
-		if (!str_is_letter(c) && (i == 0 || !strchr("0123456789+-.", c)))
+		if (!str_is_letter(c) && (i == 0 || !str_is_one_of(c, "0123456789+-.")))
 			return 0;
 	}
 	return 0;
@@ -305,7 +305,7 @@ bool crd_format_duration(struct str s, int64_t *ret_ns)
 		}
 		for (number = 0; i < s.n && str_is_digit(s.p[i]); i++)
 			number = number * 10 + (uint64_t)(s.p[i] - '0');
-		while (i < s.n && strchr(" \t\n\f\r", s.p[i]))
+		while (i < s.n && str_is_one_of(s.p[i], " \t\n\f\r"))
 			i++;
 		for (from = i; i < s.n && (str_is_letter(s.p[i]) || (s.p[i] & 0x80));)
 			i++;
@@ -452,7 +452,7 @@ static struct str digits_of(const struct crd_format *format, struct str text, ch
 			if (n == DIGITS_MAX)
 				return STR("");
 			room[n++] = c;
-		} else if (!card && !strchr(" \t\n\f\r-", c)) {
+		} else if (!card && !str_is_one_of(c, " \t\n\f\r-")) {
 			return STR("");
 		}
 	}

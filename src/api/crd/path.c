@@ -11,10 +11,10 @@ static struct str next_token(struct str *rest)
 	struct str token;
 	size_t n = 1;
 
-	if (!strchr(".[]", rest->p[0])) {
+	if (!str_is_one_of(rest->p[0], ".[]")) {
 		bool quoted = rest->p[0] == '\'';
 
-		while (n < rest->n && (quoted || !strchr(".[]", rest->p[n]))) {
+		while (n < rest->n && (quoted || !str_is_one_of(rest->p[n], ".[]"))) {
 			n++;
 			if (quoted && rest->p[n - 1] == '\'' && rest->p[n - 2] != '\\')
 				break;

@@ -103,15 +103,6 @@ static const struct crd_schema *as_resource(struct arena *a, const struct crd_sc
 
 /* --- one rule ----------------------------------------------------------------------- */
 
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* Whether a name occurs. Recurses as deep as the expression: CEL_HEIGHT_MAX. */
 static bool mentions(const struct cel_expr *e, struct str name)
 {
@@ -204,8 +195,8 @@ static void read_rule(struct arena *a, const struct json *props, const struct js
 	struct str field = json_text_at(given, "fieldPath");
 	const char *why;
 
-	rule->text = trimmed(json_text_at(given, "rule"));
-	rule->message = trimmed(json_text_at(given, "message"));
+	rule->text = str_trim_space(json_text_at(given, "rule"));
+	rule->message = str_trim_space(json_text_at(given, "message"));
 	rule->optional_old = json_true_at(given, "optionalOldSelf");
 	rule->reason = rule_reason_of(json_text_at(given, "reason"));
 	if (field.n && crd_field_path(a, props, field, true, &normal, &why))

@@ -187,15 +187,6 @@ static void add_fault(struct run *r, struct spot *spot, const struct crd_rule *r
 
 /* --- messages ----------------------------------------------------------------------- */
 
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* Adds an error of the messageExpression and stops all other rules. */
 static void stop_at_message(struct run *r, struct spot *spot, const struct crd_rule *rule,
 			    const char *why)
@@ -229,7 +220,7 @@ static struct str make_message(struct run *r, struct spot *spot, const struct cr
 		stop_at_message(r, spot, rule, arena_strdup(r->v->arena, buf_str(&quoted)));
 		return STR_NULL;
 	}
-	text = result.kind == CEL_STRING ? trimmed(result.s) : STR_NULL;
+	text = result.kind == CEL_STRING ? str_trim_space(result.s) : STR_NULL;
 	return text.n > MESSAGE_MAX || str_chr(text, '\n') >= 0 ? STR_NULL : text;
 }
 

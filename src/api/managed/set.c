@@ -166,7 +166,7 @@ static bool is_step(struct str key)
 {
 	if (key.n == 1 && key.p[0] == '.')
 		return true;
-	return key.n >= 2 && key.p[1] == ':' && strchr("fkvi", key.p[0]);
+	return key.n >= 2 && key.p[1] == ':' && str_is_one_of(key.p[0], "fkvi");
 }
 
 /* "." counts only next to other members, and not for the whole object. */

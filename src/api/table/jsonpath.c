@@ -238,9 +238,9 @@ static int parse_condition(struct parser *p, struct step *step, struct str text)
 	size_t at = 0, end;
 	int r;
 
-	while (at < text.n && !strchr("!<>=", text.p[at]))
+	while (at < text.n && !str_is_one_of(text.p[at], "!<>="))
 		at++;
-	for (end = at; end < text.n && strchr("!<>=", text.p[end]);)
+	for (end = at; end < text.n && str_is_one_of(text.p[end], "!<>=");)
 		end++;
 	step->comparison = EXISTS;
 	if (at > 0 && end > at && end < text.n) {

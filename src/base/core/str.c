@@ -69,6 +69,11 @@ ptrdiff_t str_find(struct str s, struct str needle)
 	return hit ? hit - s.p : -1;
 }
 
+bool str_is_one_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
 struct str str_trim(struct str s)
 {
 	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))

@@ -69,6 +69,9 @@ struct str str_skip(struct str s, size_t at);
 ptrdiff_t str_chr(struct str s, char c);
 ptrdiff_t str_find(struct str s, struct str needle);
 
+/* Whether `c` is one of the characters of `set`. Unlike strchr(), false for a NUL byte. */
+bool str_is_one_of(char c, const char *set);
+
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 

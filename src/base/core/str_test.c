@@ -97,6 +97,9 @@ static void trimming_takes_spaces_and_tabs_off_both_ends(void **state)
 
 static void trimming_space_takes_line_ends_off_too_but_no_zero_bytes(void **state)
 {
+	assert_true(str_is_one_of('.', "[.]"));
+	assert_false(str_is_one_of('a', "[.]"));
+	assert_false(str_is_one_of('\0', "[.]"));
 	assert_true(str_eqz(str_trim_space(STR(" \t\r\n a\n b\v\f ")), "a\n b"));
 	assert_true(str_eqz(str_trim_space(STR("\n")), ""));
 	assert_int_equal(str_trim_space(STR("\0a\0")).n, 3);
