@@ -25,6 +25,7 @@ struct header {
 	struct str name, ns, uid, created, deletion, rv;
 	struct str labels; /* raw text of the object */
 	uint32_t nlabels;
+	uint32_t status_at;
 	size_t own; /* bytes that escaped fields need after the struct */
 	struct object_value fields[UINT8_MAX + 1];
 	char path[PATH_MAX_BYTES]; /* current path of the walk, dotted */
@@ -142,6 +143,8 @@ static void header_members(struct header *h, struct json_cursor *s, size_t n)
 			header_meta(h, s);
 			continue;
 		}
+		if (n == 0 && str_eq(key, STR("status")))
+			h->status_at = (uint32_t)(s->p - h->text);
 		if (h->kind->nselectables && n + dot + key.n < sizeof(h->path)) {
 			h->path[n] = '.'; /* overwritten at the top level */
 			str_put(h->path + n + dot, key);
@@ -315,6 +318,7 @@ int object_build(const struct schema_kind *kind, struct bytes *json, struct byte
 
 	o->revision = revision;
 	o->nlabels = h.nlabels;
+	o->status_at = h.status_at;
 	o->nfields = kind->nselectables;
 	o->item_at = item_begin(kind, bytes_str(json));
 	o->uid = h.uid;

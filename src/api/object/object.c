@@ -242,6 +242,8 @@ struct object *object_at(const struct object *o, int64_t revision)
 	c->json = respliced(o, revision, &shift);
 	c->stored = o->stored ? bytes_ref(o->stored) : NULL;
 	c->rv_n = (uint32_t)((int)o->rv_n + shift);
+	if (c->status_at > after)
+		c->status_at += (uint32_t)shift;
 	c->labels = (struct object_label *)(void *)((char *)c + ((char *)o->labels - (char *)o));
 	c->fields = (struct object_value *)(void *)((char *)c + ((char *)o->fields - (char *)o));
 	c->key.p = (char *)c + (o->key.p - (const char *)o);

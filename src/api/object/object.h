@@ -46,6 +46,7 @@ struct object {
 	uint16_t item_at; /* offset at which the text of a list item starts: object_item() */
 	bool deleting; /* metadata.deletionTimestamp is set */
 	uint32_t rv_at, rv_n; /* the resourceVersion member, with one comma, in the text */
+	uint32_t status_at; /* offset of the status' value in the text; 0: none */
 	int64_t revision; /* its resourceVersion */
 	int64_t created_s; /* metadata.creationTimestamp, seconds since 1970; 0: none */
 	struct bytes *json; /* text as sent */
@@ -75,6 +76,17 @@ int object_new_from_tree(const struct schema_kind *kind, const struct json *tree
 
 /* Makes the same object at a later revision: the last state of a deleted object. */
 struct object *object_at(const struct object *o, int64_t revision);
+
+/*
+ * The text from the value of the status on, to be read with a cursor; empty if there is no status.
+ * It saves a scan of all that precedes the status.
+ */
+static inline struct str object_from_status(const struct object *o)
+{
+	struct str text = bytes_str(o->json);
+
+	return o->status_at ? str_of(text.p + o->status_at, text.n - o->status_at) : STR("");
+}
 
 struct object *object_ref(struct object *o);
 void object_unref(struct object *o); /* NULL allowed */

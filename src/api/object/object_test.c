@@ -39,7 +39,7 @@ static const char pod[] =
 	"\"uid\":\"u-1\",\"creationTimestamp\":\"1970-01-01T00:01:00Z\","
 	"\"labels\":{\"z\":\"last\",\"app\":\"web\",\"m\":\"\"}},"
 	"\"spec\":{\"skip\":[{\"nodeName\":\"no}\"}],\"nodeName\":\"n1\",\"hostNetwork\":true,"
-	"\"pool\":{\"x\":1,\"name\":\"p\"}},\"reason\":\"a \\\"b\\\"\"}";
+	"\"pool\":{\"x\":1,\"name\":\"p\"}},\"reason\":\"a \\\"b\\\"\",\"status\":{}}";
 
 static struct object *made(const char *text, int64_t revision)
 {
@@ -202,6 +202,7 @@ static void another_revision_keeps_everything_else(void **state)
 		   ",\"resourceVersion\":\"123456\"");
 	assert_str(later->uid, "u-1");
 	assert_str(label(later, "app"), "web");
+	assert_str(object_from_status(later), "{}}");
 	assert_str(field(later, "spec.nodeName"), "n1");
 	assert_str(field(later, "why"), "a \"b\"");
 	assert_str(later->key, "n/a");

@@ -20,13 +20,12 @@ struct pods {
 /* Whether status.podIPs has the address; reads the text, because many pods may be checked. */
 static bool has_ip(const struct object *pod, struct str ip)
 {
-	struct json_cursor c = json_cursor_of(bytes_str(pod->json));
+	struct json_cursor c = json_cursor_compact(object_from_status(pod));
 	enum json_cursor_type type;
 	bool found = false;
 	struct str raw;
 
-	if (!json_cursor_find(&c, STR("status")) || !json_cursor_find(&c, STR("podIPs")) ||
-	    !json_cursor_enter(&c, '['))
+	if (!json_cursor_find(&c, STR("podIPs")) || !json_cursor_enter(&c, '['))
 		return false;
 	while (!found && json_cursor_element(&c) && json_cursor_value(&c, &raw, &type)) {
 		struct json_cursor one = json_cursor_of(raw);

@@ -58,12 +58,12 @@ static struct str results_text(const struct object *claim)
 	enum json_cursor_type type;
 	struct str raw;
 
-	if (!claim)
+	if (!claim || !claim->status_at)
 		return STR("");
-	c = json_cursor_of(bytes_str(claim->json));
-	if (json_cursor_find(&c, STR("status")) && json_cursor_find(&c, STR("allocation")) &&
-	    json_cursor_find(&c, STR("devices")) && json_cursor_find(&c, STR("results")) &&
-	    json_cursor_value(&c, &raw, &type) && type == JSON_CURSOR_NESTED)
+	c = json_cursor_compact(object_from_status(claim));
+	if (json_cursor_find(&c, STR("allocation")) && json_cursor_find(&c, STR("devices")) &&
+	    json_cursor_find(&c, STR("results")) && json_cursor_value(&c, &raw, &type) &&
+	    type == JSON_CURSOR_NESTED)
 		return raw;
 	return STR("");
 }
