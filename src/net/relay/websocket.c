@@ -196,6 +196,19 @@ static uint64_t payload_length(const struct websocket_reader *r)
 	return n;
 }
 
+/* RFC 6455, 5.2: a length has as few bytes as possible. */
+static bool is_length_minimal(const struct websocket_reader *r)
+{
+	switch (length_size(r)) {
+	case 0:
+		return true;
+	case 2:
+		return r->left >= LENGTH_16;
+	default:
+		return r->left > UINT16_MAX;
+	}
+}
+
 /* Returns 1 if a head is complete, 0 if it needs more. */
 static int read_head(struct websocket_reader *r, struct str *in, struct error *err)
 {
@@ -210,6 +223,8 @@ static int read_head(struct websocket_reader *r, struct str *in, struct error *e
 	if (r->nhead < head_size(r))
 		return 0;
 	r->left = payload_length(r);
+	if (!is_length_minimal(r))
+		return error_set(err, ERR_PROTOCOL, "a frame's length has more bytes than needed");
 	if (r->left > WEBSOCKET_FRAME_MAX)
 		return error_set(err, ERR_TOO_LARGE, "a frame is larger than %lu bytes",
 				 WEBSOCKET_FRAME_MAX);

@@ -5,10 +5,9 @@
  * client's frames: it reports pings and the close, and ignores data. No extensions. No I/O; a
  * reader holds at most one control frame.
  *
- * libwslay could replace the framing, some 180 lines, but not the handshake: it copies and unmasks
+ * libwslay could replace the framing, some 190 lines, but not the handshake: it copies and unmasks
  * payloads that we skip, gets its input by callbacks, and would be a further dependency. Its checks
- * are ours, which fuzz/websocket.c exercises, except that it rejects lengths in more bytes than
- * needed.
+ * are ours, which fuzz/websocket.c exercises.
  */
 #ifndef NET_RELAY_WEBSOCKET_H
 #define NET_RELAY_WEBSOCKET_H

@@ -213,6 +213,7 @@ struct frames {
 		literal, sizeof(literal) - 1, what \
 	}
 #define NO_MASK "\0\0\0\0"
+#define NINE    "abcdefghi"
 
 static void hears(const struct frames *v, size_t n)
 {
@@ -239,9 +240,10 @@ static void pings_and_closes_are_told_and_data_is_not(void **state UNUSED)
 		FRAMES("\x02\x81" NO_MASK "x\x89\x81" NO_MASK "p\x00\x80" NO_MASK "\x80\x82" NO_MASK
 		       "yz\x89\x80" NO_MASK,
 		       "ping p,ping ,"),
-		/* Lengths in two and in eight bytes. */
-		FRAMES("\x82\xfe\x00\x02" NO_MASK "ab\x89\x80" NO_MASK, "ping ,"),
-		FRAMES("\x82\xff\0\0\0\0\0\0\0\x03" NO_MASK "abc\x89\x80" NO_MASK, "ping ,"),
+		/* A length in two bytes. One in eight bytes: the_largest_frame_is_passed_over. */
+		FRAMES("\x82\xfe\x00\x7e" NO_MASK NINE NINE NINE NINE NINE NINE NINE NINE NINE NINE
+			       NINE NINE NINE NINE "\x89\x80" NO_MASK,
+		       "ping ,"),
 		FRAMES("\x88\x84" NO_MASK "\x03\xe9up", "close \x03\xe9up,"),
 	};
 
@@ -260,6 +262,11 @@ static void a_forbidden_frame_is_a_fault(void **state UNUSED)
 		FRAMES("\x80\x80" NO_MASK, "fault"), /* a part of nothing */
 		FRAMES("\x01\x80" NO_MASK "\x81\x80" NO_MASK, "fault"), /* a message in another */
 		FRAMES("\x88\x81" NO_MASK "\x03", "fault"),
+		/* Lengths in more bytes than needed. */
+		FRAMES("\x82\xfe\x00\x02" NO_MASK "ab", "fault"),
+		FRAMES("\x82\xfe\x00\x7d" NO_MASK, "fault"),
+		FRAMES("\x82\xff\0\0\0\0\0\0\0\x03" NO_MASK "abc", "fault"),
+		FRAMES("\x82\xff\0\0\0\0\0\0\xff\xff" NO_MASK, "fault"),
 		FRAMES("\x82\xff\0\0\0\0\x02\0\0\x01" NO_MASK, "too large"),
 		FRAMES("\x82\xff\x80\0\0\0\0\0\0\x01" NO_MASK, "too large"),
 	};
