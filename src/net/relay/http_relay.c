@@ -238,6 +238,12 @@ static int http_relay_answer(struct http_relay *r, struct http_stream *s, struct
 	return http_stream_upgrade(r->front, protocol.n ? protocol : s->upgrade, fields, n);
 }
 
+void http_relay_started(struct http_relay *r)
+{
+	if (r->opts.on_started)
+		r->opts.on_started(r->opts.arg, r->front->out_status);
+}
+
 static bool is_handed_on(const struct http_relay *r, int status)
 {
 	return r->opts.refusal_max <= 0 || status == 101 || (status >= 200 && status < 300);
@@ -264,6 +270,7 @@ static void back_head(struct http_stream *s)
 		http_relay_refuse(r, 0, STR_NULL, &err);
 		return;
 	}
+	http_relay_started(r);
 	http_stream_patient(r->front);
 	r->moved_at = loop_now(r->loop);
 }

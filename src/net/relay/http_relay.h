@@ -58,6 +58,8 @@ struct http_relay_opts {
 	/* The response's head has arrived; chooses the fields to send. NULL: sends its own. */
 	size_t (*on_answer)(void *arg, const struct http_head *answer,
 			    const struct http_field **ret_fields);
+	/* The response to the client has begun, with this status. Not if on_refused responds. */
+	void (*on_started)(void *arg, int status);
 	/* The stream is over. The last callback; may be NULL. */
 	void (*on_over)(void *arg, struct http_stream *s, const struct error *err);
 	void *arg;

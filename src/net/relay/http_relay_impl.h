@@ -53,6 +53,9 @@ void http_relay_give_back(struct http_relay *r, struct http_stream *from, size_t
 /* on_close of the client's stream. */
 void http_relay_front_close(struct http_stream *s, const struct error *err);
 
+/* The response to the client has begun. */
+void http_relay_started(struct http_relay *r);
+
 /* A response has begun: turns it into a WebSocket. Must be the last call of a callback. */
 void http_relay_websocket(struct http_relay *r);
 

@@ -177,6 +177,7 @@ static void decline(struct http_relay *r, const struct error *err)
 	r->said_all = true;
 	(void)http_stream_respond(s, error_http_status((int)err->code), &version, other,
 				  (int64_t)why.n);
+	http_relay_started(r);
 	(void)http_stream_send_copy(s, why);
 	(void)http_stream_end(s, NULL, 0);
 	http_relay_cut_back(r);
@@ -192,6 +193,7 @@ void http_relay_websocket(struct http_relay *r)
 		decline(r, &err);
 		return;
 	}
+	http_relay_started(r);
 	http_stream_patient(r->front);
 	http_relay_websocket_say(r, STR_NULL);
 	r->moved_at = loop_now(r->loop);

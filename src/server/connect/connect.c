@@ -194,6 +194,14 @@ static size_t connect_on_answer(void *arg, const struct http_head *answer,
 	return n + flow_fields(&c->x->flow, v + n);
 }
 
+static void connect_on_started(void *arg, int status)
+{
+	struct connect *c = arg;
+
+	c->x->status = status;
+	audit_started(c->x);
+}
+
 static void connect_on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
 {
 	struct connect *c = arg;
@@ -308,6 +316,7 @@ static void lead_on(struct connect *c)
 					.refusal_max = c->log ? REFUSAL_MAX : 0,
 					.on_refused = on_refused,
 					.on_answer = connect_on_answer,
+					.on_started = connect_on_started,
 					.on_over = connect_on_over,
 					.arg = c };
 	struct error err;
@@ -325,7 +334,6 @@ static void lead_on(struct connect *c)
 	}
 	x->answered = true; /* from here on by the relay */
 	flow_leave(&x->flow); /* long-running requests hold no seat */
-	audit_started(x);
 	if (http_relay(x->stream, &opts, &err) < 0)
 		on_refused(c, x->stream, 0, STR_NULL, &err);
 }

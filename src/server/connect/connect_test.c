@@ -7,12 +7,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/core/limits.h"
 #include "net/http/server.h"
 #include "net/sim/sim.h"
+#include "server/http/audit.h"
 #include "server/request/connect_query.h"
 #include "server/testing/verb_world.h"
 
@@ -524,6 +528,58 @@ static void nobody_connects_dryly(void **state)
 	assert_string_equal(verb_world_text(w, got, "/message"), "dryRun is not supported");
 }
 
+/* --- the audit log ---------------------------------------------------------------- */
+
+/* Appends "STAGE CODE;" for each line of the log. */
+static void read_stages(struct verb_world *w, const char *path, struct buf *out)
+{
+	char text[4096];
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	buf_clear(out);
+	while (fgets(text, sizeof(text), f)) {
+		const struct json *code;
+		struct json *line;
+
+		assert_int_equal(json_parse(&w->arena, arena_str(&w->arena, str_from(text)), NULL,
+					    &line, NULL),
+				 0);
+		code = json_pointer(line, STR("/responseStatus/code"));
+		(void)buf_printf(out, "%.*s %lld;", STR_ARG(json_text_at(line, "stage")),
+				 code ? (long long)code->i64 : 0);
+	}
+	(void)fclose(f);
+}
+
+static void a_response_starts_in_the_audit_log_when_the_node_replies(void **state)
+{
+	CLEANUP(buf_release) struct buf stages = BUF_INIT(KIB);
+	struct verb_world *w = *state;
+	char path[] = "/tmp/devplane-audit-XXXXXX";
+	struct audit_opts opts = { .path = path, .metrics = w->server.metrics, .log = &w->log };
+	struct neighbour kubelet;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	make_node(w, "n", "10.0.0.7");
+	assert_int_equal(audit_open(&opts, &w->server.audit, NULL), 0);
+	(void)verb_world_call(w, "GET", NODES "/n/proxy/x", NULL, 503);
+	read_stages(w, path, &stages);
+	assert_string_equal(stages.p, "ResponseComplete 503;");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	neighbour_init(&kubelet, w, ":10250");
+	asks(w, "GET", NODES "/n/proxy/redirect", NULL,
+	     "GET /redirect " NODES "/n/proxy/redirect []");
+	read_stages(w, path, &stages);
+	assert_string_equal(stages.p, "ResponseStarted 302;ResponseComplete 302;");
+	neighbour_release(&kubelet, w);
+	audit_close(w->server.audit);
+	w->server.audit = NULL;
+	(void)close(fd);
+	(void)unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +617,9 @@ int main(void)
 			verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_pods_second_address_counts_as_the_first,
 						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_response_starts_in_the_audit_log_when_the_node_replies, verb_world_set_up,
+			verb_world_tear_down),
 	};
 
 	return cmocka_run_group_tests_name("server/connect", tests, NULL, NULL);
