@@ -3,7 +3,7 @@
  */
 #include "cluster_world.h"
 
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "cluster_crds.h"
 #include "store/etcd/log.h"
 

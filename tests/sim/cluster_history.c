@@ -1,6 +1,6 @@
 #include "cluster_history.h"
 
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "node/book/podres.h"
 
 static struct omap had; /* "uid thing", "namespace/name thing" */

@@ -21,9 +21,9 @@
 
 #include "base/core/arena.h"
 #include "base/core/list.h"
-#include "base/core/omap.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "base/report/log.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"

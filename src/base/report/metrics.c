@@ -12,8 +12,8 @@
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
-#include "base/core/omap.h"
 #include "base/core/queue.h"
+#include "base/ordered/omap.h"
 #include "base/text/print.h"
 
 struct series {

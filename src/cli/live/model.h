@@ -8,8 +8,8 @@
 #ifndef CLI_LIVE_MODEL_H
 #define CLI_LIVE_MODEL_H
 
-#include "base/core/omap.h"
 #include "base/json/json.h"
+#include "base/ordered/omap.h"
 #include "cli/devices/fact.h"
 
 struct top_holder {

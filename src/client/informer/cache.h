@@ -9,8 +9,8 @@
 #ifndef CLIENT_INFORMER_CACHE_H
 #define CLIENT_INFORMER_CACHE_H
 
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "client/informer/cached.h"
 
 /* Collects the values of the object that is being indexed. */

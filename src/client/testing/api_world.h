@@ -10,9 +10,9 @@
 #define CLIENT_TESTING_API_WORLD_H
 
 #include "base/core/list.h"
-#include "base/core/omap.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "net/http/server.h"

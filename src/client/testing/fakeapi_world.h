@@ -13,10 +13,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/list.h"
-#include "base/core/omap.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"
 #include "base/json/json.h"
+#include "base/ordered/omap.h"
 #include "net/http/server.h"
 #include "net/sim/sim.h"
 

@@ -5,7 +5,7 @@
 #ifndef CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
 #define CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
 
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "client/informer/informer.h"
 #include "controller/endpoints/decide.h"
 #include "controller/shared/context.h"

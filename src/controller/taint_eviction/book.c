@@ -9,7 +9,7 @@
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "controller/devices/devices_touch.h"
 #include "controller/taint_eviction/judge.h"
 #include "dra/claims/pod_claims.h"

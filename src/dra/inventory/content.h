@@ -15,7 +15,7 @@
 #include "api/selector/node_selector.h"
 #include "base/core/list.h"
 #include "base/core/map.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "cel/kubernetes/device.h"
 #include "dra/inventory/inventory.h"
 

@@ -4,8 +4,8 @@
 #ifndef DRA_INVENTORY_STORE_H
 #define DRA_INVENTORY_STORE_H
 
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "dra/inventory/content.h"
 
 typedef VEC(struct inventory_slice *) inventory_slices;

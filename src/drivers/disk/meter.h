@@ -16,8 +16,8 @@
 #ifndef DRIVERS_DISK_METER_H
 #define DRIVERS_DISK_METER_H
 
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "drivers/disk/stat.h"
 
 /* Per second, except `busy`: the share of time with requests in progress, 0 to 1. */

@@ -7,7 +7,7 @@
 #ifndef NET_LOOP_BACKEND_H
 #define NET_LOOP_BACKEND_H
 
-#include "base/core/heap.h"
+#include "base/ordered/heap.h"
 #include "base/system/recycler.h"
 #include "net/loop/listener.h"
 #include "net/loop/loop.h"

@@ -14,8 +14,8 @@
 #define NODE_ASSIGN_ASSIGN_IMPL_H
 
 #include "base/core/map.h"
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "base/text/cpu_set.h"
 #include "node/assign/assign.h"
 #include "node/host/machine.h"

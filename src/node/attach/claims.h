@@ -9,7 +9,7 @@
 #define NODE_ATTACH_CLAIMS_H
 
 #include "base/core/arena.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "podresources.pb-c.h"
 
 struct attach_claims {

@@ -4,8 +4,8 @@
 #ifndef NODE_BOOK_PODRES_IMPL_H
 #define NODE_BOOK_PODRES_IMPL_H
 
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "node/book/podres.h"
 
 enum {

@@ -4,9 +4,9 @@
 #ifndef NODE_HEALTH_HEALTH_IMPL_H
 #define NODE_HEALTH_HEALTH_IMPL_H
 
-#include "base/core/heap.h"
 #include "base/core/list.h"
-#include "base/core/omap.h"
+#include "base/ordered/heap.h"
+#include "base/ordered/omap.h"
 #include "node/health/health.h"
 #include "node/node_limits.h"
 

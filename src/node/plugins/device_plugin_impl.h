@@ -5,7 +5,7 @@
 #define NODE_PLUGINS_DEVICE_PLUGIN_IMPL_H
 
 #include "base/core/list.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "grpc/channel.h"
 #include "net/loop/loop.h"
 #include "node/plugins/device_plugin.h"

@@ -5,7 +5,7 @@
 #define NODE_PLUGINS_DRA_DRIVER_IMPL_H
 
 #include "base/core/list.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "grpc/channel.h"
 #include "node/plugins/dra_driver.h"
 #include "node/plugins/wire.h"

@@ -10,7 +10,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/mem.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "base/time/backoff.h"
 #include "node/plugins/device_plugin.h"
 #include "node/plugins/dra_driver.h"

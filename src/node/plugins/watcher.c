@@ -17,7 +17,7 @@
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "base/system/folder.h"
 #include "net/loop/loop.h"
 #include "node/node_limits.h"

@@ -4,9 +4,9 @@
  */
 #include "node/status/device_events.h"
 
-#include "base/core/heap.h"
 #include "base/core/mem.h"
-#include "base/core/omap.h"
+#include "base/ordered/heap.h"
+#include "base/ordered/omap.h"
 
 struct entry {
 	size_t at; /* index in the heap; SIZE_MAX: nothing is held back */

@@ -16,8 +16,8 @@
 #define SCHEDULER_QUEUE_PODQUEUE_IMPL_H
 
 #include "base/core/arena.h"
-#include "base/core/heap.h"
 #include "base/core/map.h"
+#include "base/ordered/heap.h"
 #include "base/report/metrics.h"
 #include "scheduler/framework/profile.h"
 #include "scheduler/queue/podqueue.h"

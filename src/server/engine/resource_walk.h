@@ -8,7 +8,7 @@
 #ifndef SERVER_ENGINE_RESOURCE_WALK_H
 #define SERVER_ENGINE_RESOURCE_WALK_H
 
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "server/engine/sequencer.h"
 
 struct resource_walk {

@@ -18,7 +18,7 @@
 #include "api/object/object.h"
 #include "api/schema/schema.h"
 #include "api/selector/selector.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "net/loop/loop.h"
 #include "store/store.h"
 

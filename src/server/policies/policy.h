@@ -9,7 +9,7 @@
 #ifndef SERVER_POLICIES_POLICY_H
 #define SERVER_POLICIES_POLICY_H
 
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "server/admission/cel.h"
 #include "server/engine/state.h"
 

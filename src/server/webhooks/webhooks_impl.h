@@ -5,7 +5,7 @@
 #define SERVER_WEBHOOKS_WEBHOOKS_IMPL_H
 
 #include "base/core/list.h"
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 #include "server/engine/state.h"
 #include "server/webhooks/config.h"
 #include "server/webhooks/webhooks.h"

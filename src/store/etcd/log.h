@@ -8,8 +8,8 @@
 #define STORE_ETCD_LOG_H
 
 #include "base/core/arena.h"
-#include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/ordered/omap.h"
 #include "grpc/status.h"
 #include "store/etcd/rpc.h"
 

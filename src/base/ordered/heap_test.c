@@ -1,7 +1,7 @@
 /*
  * Order while items come, move and go, and what removing an item twice does.
  */
-#include "base/core/heap.h"
+#include "base/ordered/heap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

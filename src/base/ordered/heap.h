@@ -10,8 +10,8 @@
  * size_t with its index, which must be SIZE_MAX while it is in no heap. The caller owns the items.
  * The order of equal items is unspecified, but depends only on the calls.
  */
-#ifndef BASE_CORE_HEAP_H
-#define BASE_CORE_HEAP_H
+#ifndef BASE_ORDERED_HEAP_H
+#define BASE_ORDERED_HEAP_H
 
 #include "base/core/vec.h"
 

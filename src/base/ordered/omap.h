@@ -9,8 +9,8 @@
  * last key and resumes with omap_seek_after().
  * Threads: one at a time.
  */
-#ifndef BASE_CORE_OMAP_H
-#define BASE_CORE_OMAP_H
+#ifndef BASE_ORDERED_OMAP_H
+#define BASE_ORDERED_OMAP_H
 
 #include "base/core/str.h"
 

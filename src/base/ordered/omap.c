@@ -11,7 +11,7 @@
  * quarters keeps two neighbours from both being small, which is all that the memory bound needs.
  * Nodes of one level are linked, so cursors need no path.
  */
-#include "base/core/omap.h"
+#include "base/ordered/omap.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /*
  * An item that moves is held while those on its way change places, and is put down at the end.
  */
-#include "base/core/heap.h"
+#include "base/ordered/heap.h"
 
 #include <assert.h>
 #include <stdint.h>
