@@ -44,7 +44,8 @@
 extern "C" {
 #endif
 
-#define DP_DRIVER_ABI 1
+#define DP_DRIVER_ABI       1
+#define DP_DRIVER_ABI_MINOR 1 /* what the structs of this header have; never checked */
 
 struct dp_driver;
 
@@ -73,6 +74,45 @@ struct dp_capacity {
 	uint32_t reserved;
 	const char *name; /* "memory" */
 	const char *quantity; /* "40Gi" */
+	/* --- ABI 1.0 ends here --- */
+	/*
+	 * The amounts that claims may consume of a shared device (KEP-5075); only with
+	 * `allow_multiple`. NULL: not set. The amount of a claim is rounded up to one of `valid_values` (at most 10, in
+	 * ascending order), or to `min` plus a multiple of `step` up to `max`. A device has either
+	 * of the two. A claim that requests no amount gets `default_quantity`, which both need; if
+	 * it is NULL as well, such a claim gets the whole quantity.
+	 */
+	const char *default_quantity;
+	const char *const *valid_values; /* ended by NULL */
+	const char *min, *max, *step;
+};
+
+/* An amount of a counter: what a set has, or what a device consumes. */
+struct dp_counter {
+	uint32_t size;
+	uint32_t reserved;
+	const char *name; /* DNS label: "memory-slice-0" */
+	const char *quantity; /* "40Gi", "1" */
+};
+
+/*
+ * Counters that devices of one pool share, such as the memory of a GPU that can be divided in
+ * different ways (KEP-4815). A device can be allocated while the counters that it consumes suffice.
+ */
+struct dp_counter_set {
+	uint32_t size;
+	uint32_t ncounters; /* 1 to 32 */
+	const char *pool; /* NULL: the node's pool */
+	const char *name; /* DNS label, unique in the pool */
+	const struct dp_counter *counters;
+};
+
+/* A device's consumption from one counter set of its pool. */
+struct dp_counter_use {
+	uint32_t size;
+	uint32_t ncounters; /* 1 to 32 */
+	const char *set;
+	const struct dp_counter *counters;
 };
 
 struct dp_taint {
@@ -80,6 +120,8 @@ struct dp_taint {
 	uint32_t reserved;
 	const char *key, *value; /* value may be NULL */
 	const char *effect; /* "NoSchedule", "NoExecute" or "None" */
+	/* --- ABI 1.0 ends here --- */
+	int64_t time_added; /* unix seconds; 0: when it was first published, which is kept */
 };
 
 struct dp_device {
@@ -94,23 +136,90 @@ struct dp_device {
 	uint32_t health_timeout_s; /* how long a report is valid; 0: the driver's default */
 	const char *message; /* explains its health; may be NULL */
 	int32_t has_numa, numa; /* device plugins: the NUMA node, when has_numa is not 0 */
-	/* --- ABI 1 ends here; append below --- */
+	/* --- ABI 1.0 ends here --- */
+	const struct dp_counter_use *consumes; /* 2 at most, each from a different set */
+	uint32_t nconsumes;
+	uint32_t allow_multiple; /* nonzero: several claims may share it (KEP-5075) */
+	/*
+	 * The nodes that can use the device, if they differ from those of its pool: at most one of
+	 * the three. `node_selector` is a v1 NodeSelector with one term, as JSON.
+	 */
+	const char *node_name, *node_selector;
+	uint32_t all_nodes; /* nonzero: yes */
+	/*
+	 * Nonzero: a claim that gets the device can be used only on the node that it was allocated
+	 * for, although others could reach the device.
+	 */
+	uint32_t binds_to_node;
+	/*
+	 * Types of conditions in the claim's device status (KEP-5007). The pod waits until the
+	 * former are True, and is scheduled anew if one of the latter is. Ended by NULL, at most 4
+	 * each; give both or neither.
+	 */
+	const char *const *binding_conditions, *const *binding_failure_conditions;
+	/* --- append below --- */
 };
 
 /*
- * Replaces the list of devices and their health. Returns -1 if a device is invalid; nothing changes
- * then. Any thread.
+ * A pool that other nodes can reach as well, such as one of devices on a fabric. The driver of one
+ * node publishes it; drivers of other nodes list it with `prepare_only`.
+ */
+struct dp_pool {
+	uint32_t size;
+	uint32_t all_nodes; /* nonzero: every node; else `node_selector` is required */
+	const char *name; /* DNS subdomains joined by '/'; not the name of the node */
+	const char *node_selector; /* a v1 NodeSelector with one term, as JSON */
+	/* Nonzero: this driver prepares the pool's devices, and publishes no slices of it. */
+	uint32_t prepare_only;
+	uint32_t reserved;
+};
+
+/* All that a driver offers. */
+struct dp_inventory {
+	uint32_t size;
+	uint32_t flags; /* 0 */
+	const struct dp_device *devices;
+	uint64_t ndevices;
+	const struct dp_counter_set *sets;
+	uint64_t nsets;
+	/*
+	 * Pools that are not listed here belong to the node alone. To delete the slices of such a
+	 * pool, list it without devices.
+	 */
+	const struct dp_pool *pools;
+	uint64_t npools;
+};
+
+/*
+ * Replaces the inventory: devices with their health, counter sets and pools. Returns -1 if it is
+ * invalid; nothing changes then. Any thread.
+ */
+int dp_driver_set_inventory(struct dp_driver *d, const struct dp_inventory *inventory,
+			    char *message, size_t message_size);
+
+/*
+ * The simple form of dp_driver_set_inventory(), without counter sets and pools: replaces the list
+ * of devices and their health. Returns -1 if a device is invalid; nothing changes then. Any thread.
  */
 int dp_driver_set_devices(struct dp_driver *d, const struct dp_device *v, size_t n, char *message,
 			  size_t message_size);
 
 /*
  * Sets the health of one device, and reports it to all watching clients at once. `pool` may be NULL
- * for the node's pool, `message` may be NULL. Returns -1 if `health` is not a valid value or
- * `device` is NULL. An unknown device is only logged. Any thread.
+ * for the node's pool, `message` may be NULL. The message is reported with any health: a device
+ * that is DP_HEALTHY with a message works, but not as well as it should. Returns -1 if `health` is
+ * not a valid value or `device` is NULL. An unknown device is only logged. Any thread.
  */
 int dp_driver_set_health(struct dp_driver *d, const char *pool, const char *device, uint32_t health,
 			 const char *message);
+
+/*
+ * Replaces the taints of one device, and publishes them. `pool` may be NULL for the node's pool.
+ * Returns -1 if a taint is invalid; nothing changes then. An unknown device is only logged. Any
+ * thread.
+ */
+int dp_driver_set_taints(struct dp_driver *d, const char *pool, const char *device,
+			 const struct dp_taint *v, size_t n, char *message, size_t message_size);
 
 /* 1 stops all reports, including repeated ones; 0 resumes with a report at once. Any thread. */
 void dp_driver_pause_health(struct dp_driver *d, uint32_t paused);
@@ -123,6 +232,16 @@ struct dp_node {
 	const char *path; /* in the container: "/dev/gpu0" */
 	const char *host_path; /* NULL: same as `path` */
 	const char *permissions; /* a combination of r, w and m; NULL: "rw" */
+	/* --- ABI 1.0 ends here --- */
+	/*
+	 * The runtime reads type and numbers from the host's node if they are not given. Give them
+	 * if the host may lack the node.
+	 */
+	const char *type; /* "c", "b" or "p"; NULL: not given */
+	int64_t major, minor; /* when has_numbers is not 0; they need a type of "c" or "b" */
+	uint32_t has_numbers;
+	uint32_t has_mode, mode; /* permission bits in the container, such as 0666 */
+	uint32_t has_owner, uid, gid; /* in the container */
 };
 
 struct dp_mount {
@@ -132,12 +251,29 @@ struct dp_mount {
 	const char *host_path;
 };
 
+/* A program that the runtime executes on the host. */
+struct dp_hook {
+	uint32_t size;
+	uint32_t timeout_s; /* 0: the runtime's default */
+	/*
+	 * "prestart", "createRuntime", "createContainer", "startContainer", "poststart" or
+	 * "poststop".
+	 */
+	const char *name;
+	const char *path; /* absolute */
+	const char *const *args; /* args[0] is the program's name; ended by NULL; may be NULL */
+	const char *const *env; /* "NAME=VALUE" strings, ended by NULL; may be NULL */
+};
+
 struct dp_edits {
 	uint32_t size;
 	uint32_t nnodes, nmounts, reserved;
 	const char *const *env; /* "NAME=VALUE" strings, ended by NULL; may be NULL */
 	const struct dp_node *nodes;
 	const struct dp_mount *mounts;
+	/* --- ABI 1.0 ends here --- */
+	const struct dp_hook *hooks;
+	uint64_t nhooks;
 };
 
 /*
@@ -160,7 +296,10 @@ struct dp_claim;
 
 enum { DP_FROM_CLASS = 0, DP_FROM_CLAIM = 1 };
 
-/* Opaque parameters for this driver, as JSON, from a DeviceClass or from the claim. */
+/*
+ * Opaque parameters for this driver, as JSON, from a DeviceClass or from the claim. Parameters for
+ * other drivers are left out.
+ */
 struct dp_opaque {
 	uint32_t size;
 	uint32_t source; /* DP_FROM_CLASS .. */
@@ -178,6 +317,12 @@ struct dp_result {
 	/* The configs of this request in ascending precedence: the last one wins. */
 	const struct dp_opaque *const *configs;
 	uint64_t nconfigs;
+	/* --- ABI 1.0 ends here --- */
+	/* The amounts that the claim consumes of a shared device. Also known in unprepare(). */
+	const struct dp_capacity *consumed;
+	uint64_t nconsumed;
+	/* Those of the device at allocation; ended by NULL, or NULL. Also known in unprepare(). */
+	const char *const *binding_conditions, *const *binding_failure_conditions;
 };
 
 const char *dp_claim_namespace(const struct dp_claim *c);
@@ -320,6 +465,20 @@ enum {
 };
 #endif
 
+/* Samples for one scrape of /metrics. Valid until the callback returns. */
+struct dp_metrics;
+
+enum { DP_COUNTER = 0, DP_GAUGE = 1 };
+
+/*
+ * Adds a sample. `labels` has names and values in turn, and ends with NULL: { "gpu", "0", NULL };
+ * it may be NULL. All samples of a name have the same `help` and `type`; those of the first count.
+ * Returns -1 and adds nothing if the name, the type or a label is not valid, if there is such a
+ * sample already, or if there are more than 16384 samples. Names must not begin with "devplane_".
+ */
+int dp_metrics_add(struct dp_metrics *m, const char *name, const char *help, uint32_t type,
+		   const char *const *labels, double value);
+
 /* Zero means the default. */
 struct dp_driver_config {
 	uint32_t size;
@@ -361,7 +520,16 @@ struct dp_driver_config {
 	void (*tick)(void *arg);
 	/* Gets one line per log message. NULL: lines go to stderr, except those of DP_LOG_DEBUG. */
 	void (*log)(void *arg, uint32_t level, const char *line);
-	/* --- ABI 1 ends here; append below --- */
+	/* --- ABI 1.0 ends here --- */
+	/*
+	 * Serves HTTP at "127.0.0.1:9400", "[::]:9400" or "unix:/run/gpu.sock": /metrics, /healthz
+	 * (200 while the driver runs) and /readyz (200 while it is registered and its slices are
+	 * published). Port 0 picks a free one, which is logged. NULL: no HTTP.
+	 */
+	const char *metrics_address;
+	/* Adds the driver's own samples to a scrape, with dp_metrics_add(). May be NULL. */
+	void (*metrics)(void *arg, struct dp_metrics *m);
+	/* --- append below --- */
 };
 
 /* Only checks the configuration. On failure *ret_driver is unchanged. */

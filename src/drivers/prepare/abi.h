@@ -25,7 +25,11 @@ static inline int abi_read(void *ret, size_t size, size_t least, const void *arr
 	return 1;
 }
 
-/* All structs have the size of the first version today. */
+/* Reads a struct that still has the size of its first version. */
 #define ABI_READ(ret, array, i) abi_read((ret), sizeof(*(ret)), sizeof(*(ret)), (array), (i))
+
+/* Reads a struct that has grown: `added` is the first member that its first version lacks. */
+#define ABI_READ_GROWN(ret, array, i, added) \
+	abi_read((ret), sizeof(*(ret)), offsetof(__typeof__(*(ret)), added), (array), (i))
 
 #endif

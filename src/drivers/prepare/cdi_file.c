@@ -85,11 +85,11 @@ int cdi_file_edit(struct arena *a, struct json *edits, const struct dp_edits *gi
 	struct dp_node n;
 	int r;
 
-	if (!given || !ABI_READ(&e, given, 0))
+	if (!given || !ABI_READ_GROWN(&e, given, 0, hooks))
 		return error_set(err, ERR_INVALID, "struct dp_edits has no size");
 	r = add_env(a, edits, e.env, err);
 	for (uint32_t i = 0; r == 0 && i < e.nnodes; i++) {
-		if (!ABI_READ(&n, e.nodes, i))
+		if (!ABI_READ_GROWN(&n, e.nodes, i, type))
 			return error_set(err, ERR_INVALID, "struct dp_node has no size");
 		r = add_node(a, json_need_array(a, edits, "deviceNodes"), &n, err);
 	}

@@ -146,7 +146,7 @@ static int add_capacities(struct arena *a, struct device *d, const struct dp_dev
 	int r;
 
 	for (uint32_t i = 0; i < in->ncapacity; i++) {
-		if (!ABI_READ(&c, in->capacity, i))
+		if (!ABI_READ_GROWN(&c, in->capacity, i, default_quantity))
 			return error_set(err, ERR_INVALID, "struct dp_capacity has no size");
 		r = add_capacity(a, to, &c, err);
 		if (r < 0)
@@ -165,7 +165,7 @@ static int add_taints(struct arena *a, struct device *d, const struct dp_device 
 	int r;
 
 	for (uint32_t i = 0; i < in->ntaints; i++) {
-		if (!ABI_READ(&t, in->taints, i))
+		if (!ABI_READ_GROWN(&t, in->taints, i, time_added))
 			return error_set(err, ERR_INVALID, "struct dp_taint has no size");
 		r = add_taint(a, to, &t, err);
 		if (r < 0)
@@ -242,7 +242,7 @@ int device_table_new(const struct dp_device *v, size_t n, const struct device_de
 	t->v = xcalloc(n ? n : 1, sizeof(*t->v));
 	map_reserve(&t->by_key, n);
 	for (size_t i = 0; i < n; i++) {
-		if (!ABI_READ(&in, v, i))
+		if (!ABI_READ_GROWN(&in, v, i, consumes))
 			return error_set(err, ERR_INVALID, "struct dp_device has no size");
 		t->n++;
 		r = device_table_fill(t, &t->v[i], &in, defaults, err);

@@ -560,7 +560,7 @@ int driver_new_on(struct loop *l, struct metrics *metrics, const struct dp_drive
 	d->loop = l;
 	d->metrics = metrics;
 	arena_init(&d->arena, SIZE_MAX);
-	if (!ABI_READ(&d->config, config, 0))
+	if (!ABI_READ_GROWN(&d->config, config, 0, metrics_address))
 		r = error_set(err, ERR_INVALID, "struct dp_driver_config has no size");
 	else if (d->config.abi != DP_DRIVER_ABI)
 		r = error_set(err, ERR_INVALID, "the driver was built for ABI %u, this is %d",
