@@ -77,10 +77,10 @@ struct dp_capacity {
 	/* --- ABI 1.0 ends here --- */
 	/*
 	 * The amounts that claims may consume of a shared device (KEP-5075); only with
-	 * `allow_multiple`. NULL: not set. The amount of a claim is rounded up to one of `valid_values` (at most 10, in
-	 * ascending order), or to `min` plus a multiple of `step` up to `max`. A device has either
-	 * of the two. A claim that requests no amount gets `default_quantity`, which both need; if
-	 * it is NULL as well, such a claim gets the whole quantity.
+	 * `allow_multiple`. NULL: not set. The amount of a claim is rounded up to one of
+	 * `valid_values` (at most 10, in ascending order), or to `min` plus a multiple of `step` up
+	 * to `max`; a capacity has one of the two, or neither. A claim that requests no amount gets
+	 * `default_quantity`, which both need. Without any of these the claim gets all of it.
 	 */
 	const char *default_quantity;
 	const char *const *valid_values; /* ended by NULL */

@@ -64,6 +64,7 @@
 #define OPAQUE_PARAMETERS_MAX       (10UL * KIB) /* also of a device's status data */
 #define SLICE_DEVICES_MAX           128
 #define SLICE_COSTLY_DEVICES_MAX    64 /* with taints, counters or list attributes */
+#define SLICE_COUNTERS_MAX          8 /* counter sets in a slice */
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */

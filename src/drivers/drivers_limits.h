@@ -13,8 +13,9 @@
 #define DRIVER_CHECKPOINT_MAX (64UL * MIB)
 /* Memory of one claim: its 32 results, their configs, and the edits for containers. */
 #define DRIVER_CLAIM_MAX (8UL * MIB)
-/* Taints of a device in a ResourceSlice. */
+/* Taints of a device in a ResourceSlice, and their memory. */
 #define DEVICE_TAINTS_MAX 16
+#define DRIVER_TAINTS_MAX (64UL * KIB)
 
 /* The net driver: limits of a claim's parameters; and links examined on the node. */
 #define NIC_ADDRESSES_MAX 16 /* as many as a claim's status can hold */

@@ -1,7 +1,4 @@
-/*
- * The driver as a whole. Vendors may call from any thread, so each call is posted to the loop's
- * thread as a message, and executed there.
- */
+/* The driver as a whole: its configuration, its parts, and the order of their start and end. */
 #include "drivers/sdk/driver.h"
 
 #include <signal.h>
@@ -107,159 +104,6 @@ static void on_seen(void *arg, const struct dp_claim *c, struct str object)
 				      str_from(dp_claim_uid(c)) };
 
 	claim_status_seen(((struct dp_driver *)arg)->status, id, object);
-}
-
-/* --- calls of the vendor ------------------------------------------------------------------ */
-
-enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP, POST_ENDED };
-
-struct post {
-	struct loop_msg msg;
-	struct dp_driver *driver;
-	enum post_kind kind;
-	struct device_table *table;
-	char *pool, *device, *message;
-	uint32_t value; /* health, or paused */
-};
-
-static void set_table(struct dp_driver *d, struct device_table *t)
-{
-	struct device_table *old = d->table;
-
-	d->table = t;
-	if (d->reporter)
-		reporter_set(d->reporter, t);
-	if (d->publisher)
-		publisher_set(d->publisher, t);
-	device_table_free(old);
-}
-
-static void set_health(struct dp_driver *d, struct post *p)
-{
-	struct str pool = str_from(p->pool ? p->pool : d->config.node_name);
-	struct device *device = device_table_find(d->table, pool, str_from(p->device));
-	bool tainted;
-
-	if (!device) {
-		driver_log(&d->log, DP_LOG_WARN, "health reported for unknown device %.*s/%s",
-			   STR_ARG(pool), p->device);
-		return;
-	}
-	tainted = (device->health == DP_UNHEALTHY) != (p->value == DP_UNHEALTHY);
-	device_set_health(device, p->value, TAKE(p->message),
-			  clock_wall(loop_clock(d->loop)) / CLOCK_SEC);
-	if (d->reporter)
-		reporter_changed(d->reporter);
-	if (d->publisher && tainted && (d->config.flags & DP_FLAG_TAINT_UNHEALTHY))
-		publisher_changed(d->publisher);
-}
-
-static void end_own(struct dp_driver *d);
-
-static void post_free(struct post *p)
-{
-	device_table_free(p->table);
-	free(p->pool);
-	free(p->device);
-	free(p->message);
-	free(p);
-}
-
-static void on_post(struct loop_msg *m)
-{
-	struct post *p = CONTAINER_OF(m, struct post, msg);
-	struct dp_driver *d = p->driver;
-
-	switch (p->kind) {
-	case POST_DEVICES:
-		set_table(d, TAKE(p->table));
-		break;
-	case POST_HEALTH:
-		set_health(d, p);
-		break;
-	case POST_PAUSE:
-		if (d->reporter)
-			reporter_pause(d->reporter, p->value != 0);
-		break;
-	case POST_STOP:
-		end_own(d);
-		break;
-	case POST_ENDED:
-		break;
-	}
-	post_free(p);
-}
-
-/* The last message of all: the receiver may free the driver. */
-static void on_ended(struct loop_msg *m)
-{
-	struct post *p = CONTAINER_OF(m, struct post, msg);
-	struct dp_driver *d = p->driver;
-
-	post_free(p);
-	d->on_ended(d->ended_arg);
-}
-
-static struct post *post_new(struct dp_driver *d, enum post_kind kind)
-{
-	struct post *p = XNEW(struct post);
-
-	p->msg.fn = on_post;
-	p->driver = d;
-	p->kind = kind;
-	return p;
-}
-
-static int driver_say(const struct error *err, char *message, size_t size)
-{
-	if (message && size > 0)
-		(void)snprintf(message, size, "%s", err->msg);
-	return -1;
-}
-
-int dp_driver_set_devices(struct dp_driver *d, const struct dp_device *v, size_t n, char *message,
-			  size_t message_size)
-{
-	struct device_defaults defaults = {
-		.pool = str_from(d->config.node_name),
-		.timeout_s = d->config.health_timeout_s,
-		.now_s = clock_wall(loop_clock(d->loop)) / CLOCK_SEC,
-		.plugin = d->config.mode == DP_MODE_PLUGIN,
-	};
-	struct device_table *t;
-	struct error err;
-	struct post *p;
-
-	if (device_table_new(v, n, &defaults, &t, &err) < 0)
-		return driver_say(&err, message, message_size);
-	p = post_new(d, POST_DEVICES);
-	p->table = t;
-	loop_post(d->loop, &p->msg);
-	return 0;
-}
-
-int dp_driver_set_health(struct dp_driver *d, const char *pool, const char *device, uint32_t health,
-			 const char *message)
-{
-	struct post *p;
-
-	if (health > DP_UNREPORTED || !device)
-		return -1;
-	p = post_new(d, POST_HEALTH);
-	p->pool = pool && *pool ? xstrdup(pool) : NULL;
-	p->device = xstrdup(device);
-	p->message = device_message_dup(message);
-	p->value = health;
-	loop_post(d->loop, &p->msg);
-	return 0;
-}
-
-void dp_driver_pause_health(struct dp_driver *d, uint32_t paused)
-{
-	struct post *p = post_new(d, POST_PAUSE);
-
-	p->value = paused;
-	loop_post(d->loop, &p->msg);
 }
 
 /* --- CDI files of devices ----------------------------------------------------------------- */
@@ -419,15 +263,11 @@ int driver_check(const struct dp_driver *d, struct error *err)
 static void driver_on_last(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, last);
-	struct post *p;
 
-	if (!d->on_ended) {
+	if (d->on_ended)
+		driver_post_ended(d);
+	else
 		loop_stop(d->loop);
-		return;
-	}
-	p = post_new(d, POST_ENDED);
-	p->msg.fn = on_ended;
-	loop_post(d->loop, &p->msg);
 }
 
 static void on_owed(struct loop_timer *t);
@@ -503,15 +343,10 @@ void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg)
 	}
 }
 
-static void end_own(struct dp_driver *d)
+void driver_end_own(struct dp_driver *d)
 {
 	if (d->own_loop)
 		driver_end(d, NULL, NULL);
-}
-
-void dp_driver_stop(struct dp_driver *d)
-{
-	loop_post(d->loop, &post_new(d, POST_STOP)->msg);
 }
 
 static void driver_on_signal(void *arg, int signum)
@@ -519,7 +354,7 @@ static void driver_on_signal(void *arg, int signum)
 	struct dp_driver *d = arg;
 
 	driver_log(&d->log, DP_LOG_INFO, "stopping because of signal %d", signum);
-	end_own(d);
+	driver_end_own(d);
 }
 
 static int catch_signals(struct dp_driver *d, struct error *err)
@@ -542,7 +377,7 @@ int dp_driver_run(struct dp_driver *d, char *message, size_t message_size)
 	if (r == 0)
 		r = driver_start(d, &err);
 	if (r < 0)
-		end_own(d);
+		driver_end_own(d);
 	loop_run(d->loop);
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		loop_signal_free(TAKE(d->signals[i]));

@@ -66,4 +66,15 @@ void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg);
 /* Returns 0 if all slices are published, or none should be; else an error. */
 int driver_check(const struct dp_driver *d, struct error *err);
 
+/* --- shared by driver.c and driver_calls.c ------------------------------------------------ */
+
+/* Writes the error's text to a vendor's `message`. Returns -1. */
+int driver_say(const struct error *err, char *message, size_t size);
+
+/* Ends a driver that has its own loop. */
+void driver_end_own(struct dp_driver *d);
+
+/* Calls d->on_ended after all messages that were posted before. */
+void driver_post_ended(struct dp_driver *d);
+
 #endif

@@ -25,8 +25,12 @@ struct publisher {
 	struct slice_plan plan;
 	const struct device_table *table;
 	struct informers *informers;
-	struct informer *informer;
-	struct informer_handler handler;
+	struct publisher_copy {
+		struct informer *informer;
+		struct informer_handler handler;
+		struct publisher *owner;
+	} node, common; /* slices of the node; those of no node, followed once a pool needs it */
+	struct publisher_copy *written; /* that the last write must reach */
 	struct resource slices, nodes;
 	struct client_request request;
 	struct slice_step step; /* of the request in flight; its pointers are no longer valid */
@@ -57,7 +61,7 @@ static void publisher_count(struct metrics_counter *c)
 
 static bool has_uid(const struct publisher *p, const char *uid)
 {
-	const struct cache *c = informer_cache(p->informer);
+	const struct cache *c = informer_cache(p->written->informer);
 	struct cache_walk w = { 0 };
 	struct cached *o;
 
@@ -76,7 +80,7 @@ static bool caught_up(struct publisher *p)
 
 	if (p->gone_uid && has_uid(p, p->gone_uid))
 		return false;
-	if (p->awaited && str_to_u64(informer_resource_version(p->informer), &seen) &&
+	if (p->awaited && str_to_u64(informer_resource_version(p->written->informer), &seen) &&
 	    seen < p->awaited)
 		return false;
 	free(TAKE(p->gone_uid));
@@ -180,6 +184,7 @@ static void send_step(struct publisher *p, const struct slice_step *s, struct ar
 	struct client_delete_opts only = { 0 };
 
 	p->step.action = s->action;
+	p->written = s->common ? &p->common : &p->node;
 	p->request.on_done = publisher_on_written;
 	if (s->action == SLICE_DELETE) {
 		only.uid = s->of->uid;
@@ -189,21 +194,25 @@ static void send_step(struct publisher *p, const struct slice_step *s, struct ar
 		client_update(p->opts.client, &p->request, &p->slices, STR_NULL, s->of->key,
 			      s->object);
 	} else {
-		slice_plan_own(&p->plan, a, s->object, str_from(p->node_uid));
+		if (!s->common)
+			slice_plan_own(&p->plan, a, s->object, str_from(p->node_uid));
 		client_create(p->opts.client, &p->request, &p->slices, STR_NULL, s->object);
 	}
 }
 
 static void publisher_decide(struct publisher *p)
 {
+	struct slice_caches caches = { .node = informer_cache(p->node.informer) };
 	struct slice_step s;
 	struct arena a;
 	struct error err;
 
 	arena_init(&a, SIZE_MAX);
-	if (slice_plan_next(&p->plan, p->table, informer_cache(p->informer), &a, &s, &err) < 0) {
+	if (p->common.informer)
+		caches.common = informer_cache(p->common.informer);
+	if (slice_plan_next(&p->plan, p->table, &caches, &a, &s, &err) < 0) {
 		publisher_fail(p, "read the ResourceSlices", &err);
-	} else if (s.action == SLICE_CREATE && !p->node_uid) {
+	} else if (s.action == SLICE_CREATE && !s.common && !p->node_uid) {
 		p->settled = false;
 		p->request.on_done = publisher_on_node;
 		client_get(p->opts.client, &p->request, &p->nodes, STR_NULL, p->opts.node);
@@ -219,11 +228,26 @@ static void publisher_decide(struct publisher *p)
 	arena_release(&a);
 }
 
+static bool has_synced(const struct publisher *p)
+{
+	return informer_synced(p->node.informer) &&
+	       (!p->common.informer || informer_synced(p->common.informer));
+}
+
+/* Why the slices cannot be read; code ERR_OK if they can. */
+static const struct error *read_failure(const struct publisher *p)
+{
+	const struct error *err = informer_failure(p->node.informer);
+
+	return err->code == ERR_OK && p->common.informer ? informer_failure(p->common.informer)
+							 : err;
+}
+
 static void publisher_on_task(struct loop_task *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, task);
 
-	if (!p->table || !informer_synced(p->informer) || client_busy(&p->request))
+	if (!p->table || !has_synced(p) || client_busy(&p->request))
 		return;
 	if (p->awaited || p->gone_uid) {
 		if (!caught_up(p))
@@ -247,7 +271,7 @@ static void publisher_on_retry(struct loop_timer *t)
 static void publisher_on_look(struct loop_timer *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, look);
-	const struct error *err = informer_failure(p->informer);
+	const struct error *err = read_failure(p);
 
 	if (err->code != ERR_OK)
 		publisher_complain(p, "read the ResourceSlices", err);
@@ -258,7 +282,7 @@ static void publisher_on_look(struct loop_timer *t)
 
 static struct publisher *of_handler(struct informer_handler *h)
 {
-	return CONTAINER_OF(h, struct publisher, handler);
+	return CONTAINER_OF(h, struct publisher_copy, handler)->owner;
 }
 
 static void publisher_on_add(struct informer_handler *h, struct cached *o UNUSED,
@@ -286,22 +310,31 @@ static void publisher_on_synced(struct informer_handler *h)
 	plan_soon(of_handler(h));
 }
 
-static void publisher_follow(struct publisher *p)
+/* An empty `node`: slices that name no node. */
+static void publisher_follow(struct publisher *p, struct publisher_copy *copy, struct str node)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT(4 * KIB);
 	struct informer_spec spec = { .resource = &p->slices, .slim = true };
 
 	(void)buf_printf(&selector, "spec.driver=%.*s,spec.nodeName=%.*s", STR_ARG(p->opts.driver),
-			 STR_ARG(p->opts.node));
+			 STR_ARG(node));
 	spec.field_selector = buf_str(&selector);
-	p->informers = informers_new(p->opts.client, p->opts.metrics);
-	p->informer = informers_get(p->informers, &spec);
-	p->handler = (struct informer_handler){ .on_add = publisher_on_add,
-						.on_update = publisher_on_update,
-						.on_delete = publisher_on_delete,
-						.on_synced = publisher_on_synced };
-	informer_add_handler(p->informer, &p->handler);
+	copy->owner = p;
+	copy->informer = informers_get(p->informers, &spec);
+	copy->handler = (struct informer_handler){ .on_add = publisher_on_add,
+						   .on_update = publisher_on_update,
+						   .on_delete = publisher_on_delete,
+						   .on_synced = publisher_on_synced };
+	informer_add_handler(copy->informer, &copy->handler);
 	informers_start(p->informers);
+}
+
+static bool has_common_pool(const struct device_table *t)
+{
+	for (size_t i = 0; i < t->npools; i++)
+		if (t->pools[i].common && !t->pools[i].prepare_only)
+			return true;
+	return false;
 }
 
 static void publisher_add_metrics(struct publisher *p)
@@ -344,7 +377,9 @@ struct publisher *publisher_new(const struct publisher_opts *opts)
 	loop_timer_init(&p->look, client_loop(opts->client), publisher_on_look);
 	loop_timer_start(&p->look, LOOK_MS);
 	publisher_add_metrics(p);
-	publisher_follow(p);
+	p->informers = informers_new(p->opts.client, p->opts.metrics);
+	p->written = &p->node;
+	publisher_follow(p, &p->node, p->opts.node);
 	return p;
 }
 
@@ -356,7 +391,9 @@ void publisher_free(struct publisher *p)
 	loop_task_cancel(&p->task);
 	loop_timer_stop(&p->retry);
 	loop_timer_stop(&p->look);
-	informer_remove_handler(&p->handler);
+	informer_remove_handler(&p->node.handler);
+	if (p->common.informer)
+		informer_remove_handler(&p->common.handler);
 	informers_free(p->informers);
 	slice_plan_release(&p->plan);
 	free(p->gone_uid);
@@ -367,6 +404,8 @@ void publisher_free(struct publisher *p)
 void publisher_set(struct publisher *p, const struct device_table *t)
 {
 	p->table = t;
+	if (!p->common.informer && has_common_pool(t))
+		publisher_follow(p, &p->common, STR_NULL);
 	publisher_changed(p);
 }
 
@@ -379,7 +418,7 @@ void publisher_changed(struct publisher *p)
 
 int publisher_check(const struct publisher *p, struct error *err)
 {
-	const struct error *f = informer_failure(p->informer);
+	const struct error *f = read_failure(p);
 
 	if (f->code != ERR_OK)
 		return error_set(err, f->code, "ResourceSlices cannot be read: %s", f->msg);

@@ -2,6 +2,7 @@
  * publisher - keeps a driver's ResourceSlices on the API server in line with its device table.
  *
  * Watches the slices of its driver and node, and executes the steps of slice_plan.h one at a time.
+ * Once a pool can be reached from other nodes, it also watches the driver's slices of no node.
  * It waits until the local copy shows a write before it decides on the next one, so nothing is
  * created twice. It restores slices that somebody deletes or changes. New slices are owned by the
  * Node; if the Node does not exist yet, the publisher waits for it. Failures are retried with

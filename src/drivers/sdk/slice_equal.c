@@ -6,22 +6,28 @@
 
 #include "base/json/quantity.h"
 
-static bool same_quantity(const struct json *a, const struct json *b)
+/*
+ * Compares trees whose texts are names or quantities. The depth is that of `a`, which is ours and
+ * flat.
+ */
+static bool same_amounts(const struct json *a, const struct json *b)
 {
+	const struct json *other = json_first(b);
 	struct quantity x, y;
 
-	return quantity_parse(json_text_at(a, "value"), &x, NULL) == 0 &&
-	       quantity_parse(json_text_at(b, "value"), &y, NULL) == 0 && json_count(a) == 1 &&
-	       json_count(b) == 1 && quantity_cmp(x, y) == 0;
-}
-
-static bool same_capacity(const struct json *a, const struct json *b)
-{
-	if (json_count(a) != json_count(b))
+	if (!json_is_container(a) || !json_is_container(b))
+		return json_equal(a, b) ||
+		       (quantity_parse(json_str(a), &x, NULL) == 0 &&
+			quantity_parse(json_str(b), &y, NULL) == 0 && quantity_cmp(x, y) == 0);
+	if (a->type != b->type || json_count(a) != json_count(b))
 		return false;
-	JSON_FOREACH (it, a)
-		if (!same_quantity(it, json_get(b, json_key(it))))
+	JSON_FOREACH (it, a) {
+		if (json_is(a, JSON_OBJECT))
+			other = json_get(b, json_key(it));
+		if (!other || !same_amounts(it, other))
 			return false;
+		other = other->next;
+	}
 	return true;
 }
 
@@ -32,6 +38,13 @@ static bool same_taint(const struct json *a, const struct json *b)
 	       str_eq(json_text_at(a, "effect"), json_text_at(b, "effect"));
 }
 
+static bool same_time(const struct json *wanted, const struct json *there)
+{
+	struct str time = json_text_at(wanted, "timeAdded");
+
+	return time.n == 0 || str_eq(time, json_text_at(there, "timeAdded"));
+}
+
 static bool same_taints(const struct json *a, const struct json *b)
 {
 	const struct json *other = json_first(b);
@@ -39,7 +52,7 @@ static bool same_taints(const struct json *a, const struct json *b)
 	if (json_count(a) != json_count(b))
 		return false;
 	JSON_FOREACH (it, a) {
-		if (!same_taint(it, other))
+		if (!same_taint(it, other) || !same_time(it, other))
 			return false;
 		other = other->next;
 	}
@@ -48,8 +61,8 @@ static bool same_taints(const struct json *a, const struct json *b)
 
 static bool same_member(const struct json *a, const struct json *b, struct str name)
 {
-	if (str_eqz(name, "capacity"))
-		return same_capacity(a, b);
+	if (str_eqz(name, "capacity") || str_eqz(name, "consumesCounters"))
+		return same_amounts(a, b);
 	if (str_eqz(name, "taints"))
 		return same_taints(a, b);
 	return json_equal(a, b);
@@ -66,6 +79,12 @@ static bool same_device(const struct json *a, const struct json *b)
 			return false;
 	}
 	return true;
+}
+
+bool slice_equal_counters(const struct json *wanted, const struct json *there)
+{
+	return json_count(wanted) == json_count(there) &&
+	       (json_count(wanted) == 0 || same_amounts(wanted, there));
 }
 
 bool slice_equal(const struct json *wanted, const struct json *there)

@@ -11,6 +11,9 @@
  */
 bool slice_equal(const struct json *wanted, const struct json *there);
 
+/* Compares two lists of counter sets in the same way. An empty list equals a missing one. */
+bool slice_equal_counters(const struct json *wanted, const struct json *there);
+
 /* Copies the timeAdded of each taint of a device from `there` to the same taint in `wanted`. */
 void slice_keep_times(struct arena *a, struct json *wanted, const struct json *there);
 

@@ -15,12 +15,15 @@ enum { SLICES_MAX = 4096 /* of one pool, in an index of three hexadecimal digits
 struct pool_view {
 	struct slice_plan *plan;
 	struct slice_pool *pool;
+	const struct device_pool *source; /* NULL: the pool is gone from the table */
 	struct arena *a;
 	const struct device **devices;
-	size_t ndevices, per_slice, want; /* want: number of slices */
+	size_t ndevices, per_slice;
+	size_t counters, want; /* number of slices: with counter sets, and of all */
 	struct cached **there; /* by index; NULL: missing */
 	struct json **trees; /* of `there` */
 	struct cached *surplus; /* a slice to delete, or NULL */
+	bool surplus_common; /* it names no node */
 	int64_t newest; /* generation */
 };
 
@@ -74,15 +77,40 @@ static int64_t generation_of(const struct json *tree)
 	return json_i64_at(json_getz(json_getz(tree, "spec"), "pool"), "generation", 0);
 }
 
-/* Stores a slice by its index. If two have the same index, the newer generation wins. */
+/* The field cannot be changed, so a slice that differs in it is replaced. */
+static bool is_on_node(const struct pool_view *v, const struct json *tree)
+{
+	struct str node = json_text_at(json_getz(tree, "spec"), "nodeName");
+
+	return v->source->common ? node.n == 0 : str_eq(node, v->plan->node);
+}
+
+/* Whether another driver may have made the slice, so that it is not ours to delete. */
+static bool is_foreign(const struct pool_view *v, struct cached *o)
+{
+	struct str by = cached_annotation(o, STR(SLICE_PLAN_PUBLISHER), NULL);
+
+	return (!v->source || !v->source->common) && !str_eq(by, v->plan->node);
+}
+
+/* Whether the slice wins over another one with the same index. All drivers must choose the same. */
+static bool is_better(const struct pool_view *v, size_t i, struct cached *o, int64_t generation)
+{
+	int64_t other = generation_of(v->trees[i]);
+
+	return generation > other ||
+	       (generation == other && str_cmp(cached_name(o), cached_name(v->there[i])) < 0);
+}
+
+/* Stores a slice by its index. */
 static void slice_plan_place(struct pool_view *v, struct cached *o, struct json *tree)
 {
 	int64_t generation = generation_of(tree);
 	size_t i;
 
 	v->newest = MAX(v->newest, generation);
-	if (!name_index(cached_name(o), &i) || i >= v->want ||
-	    (v->there[i] && generation_of(v->trees[i]) >= generation)) {
+	if (!name_index(cached_name(o), &i) || i >= v->want || !is_on_node(v, tree) ||
+	    (v->there[i] && !is_better(v, i, o, generation))) {
 		v->surplus = o;
 		return;
 	}
@@ -92,15 +120,18 @@ static void slice_plan_place(struct pool_view *v, struct cached *o, struct json 
 	v->trees[i] = tree;
 }
 
-static int place_all(struct pool_view *v, const struct cache *existing, struct error *err)
+static int place_all(struct pool_view *v, const struct cache *existing, bool common,
+		     struct error *err)
 {
 	struct cache_walk w = { 0 };
 	struct json *tree;
 	struct cached *o;
+	struct cached *before = v->surplus;
 	int r;
 
-	while ((o = cache_next(existing, &w))) {
-		if (!str_eqz(cached_field(o, "spec.pool.name", NULL), v->pool->name))
+	while (existing && (o = cache_next(existing, &w))) {
+		if (!str_eqz(cached_field(o, "spec.pool.name", NULL), v->pool->name) ||
+		    (common && is_foreign(v, o)))
 			continue;
 		r = cached_tree(o, v->a, &tree, err);
 		if (r < 0) {
@@ -108,17 +139,31 @@ static int place_all(struct pool_view *v, const struct cache *existing, struct e
 			return r;
 		}
 		slice_plan_place(v, o, tree);
+		if (v->surplus && v->surplus != before)
+			v->surplus_common = common;
+		before = v->surplus;
 	}
 	return 0;
 }
 
 /* --- what should be there ----------------------------------------------------------------- */
 
+static void replace_taints(const struct pool_view *v, struct json *tree, const struct json *list)
+{
+	struct json *copy;
+
+	(void)json_remove(tree, STR("taints"));
+	if (list && json_copy(v->a, list, &copy, NULL) == 0)
+		json_setz(tree, "taints", copy);
+}
+
 static struct json *device_tree(const struct pool_view *v, const struct device *d)
 {
 	struct json *tree, *taint;
 
 	(void)json_copy(v->a, d->spec, &tree, NULL);
+	if (d->taints)
+		replace_taints(v, tree, device_taints_of(d));
 	if (!v->plan->taint_unhealthy || d->health != DP_UNHEALTHY)
 		return tree;
 	taint = json_make_object(v->a);
@@ -129,14 +174,74 @@ static struct json *device_tree(const struct pool_view *v, const struct device *
 	return tree;
 }
 
+/* Empty for a slice with counter sets. */
 static struct json *slice_devices(const struct pool_view *v, size_t index)
 {
 	struct json *list = json_make_array(v->a);
-	size_t end = MIN(v->ndevices, (index + 1) * v->per_slice);
+	size_t at, end;
 
-	for (size_t i = index * v->per_slice; i < end; i++)
-		json_append(list, device_tree(v, v->devices[i]));
+	if (index < v->counters)
+		return list;
+	at = (index - v->counters) * v->per_slice;
+	end = MIN(v->ndevices, at + v->per_slice);
+	for (; at < end; at++)
+		json_append(list, device_tree(v, v->devices[at]));
 	return list;
+}
+
+static struct json *slice_counters(const struct pool_view *v, size_t index)
+{
+	struct json *list = json_make_array(v->a), *copy;
+	size_t end = index < v->counters ? MIN(v->source->nsets, (index + 1) * SLICE_COUNTERS_MAX)
+					 : 0;
+
+	for (size_t i = index * SLICE_COUNTERS_MAX; i < end; i++) {
+		(void)json_copy(v->a, v->source->sets[i], &copy, NULL);
+		json_append(list, copy);
+	}
+	return list;
+}
+
+static const char *const node_members[] = { "nodeName", "nodeSelector", "allNodes",
+					    "perDeviceNodeSelection" };
+
+/*
+ * The slice's node selection. Where devices select nodes themselves, counters must be visible on
+ * all of these nodes.
+ */
+static struct json *slice_nodes(const struct pool_view *v, size_t index)
+{
+	struct json *nodes = json_make_object(v->a);
+
+	if (!v->source->per_device)
+		(void)json_copy(v->a, v->source->nodes, &nodes, NULL);
+	else if (index < v->counters)
+		json_put_bool(v->a, nodes, "allNodes", true);
+	else
+		json_put_bool(v->a, nodes, "perDeviceNodeSelection", true);
+	return nodes;
+}
+
+static bool has_nodes(const struct pool_view *v, size_t index, const struct json *spec)
+{
+	const struct json *wanted = slice_nodes(v, index);
+
+	for (size_t i = 0; i < ARRAY_SIZE(node_members); i++) {
+		const struct json *want = json_getz(wanted, node_members[i]);
+		const struct json *there = json_getz(spec, node_members[i]);
+
+		if (!want != !there || (want && !json_equal(want, there)))
+			return false;
+	}
+	return true;
+}
+
+/* A mark of another driver stays: two that publish the same pool must not fight over it. */
+static bool has_publisher(const struct pool_view *v, const struct json *tree)
+{
+	const struct json *notes = json_getz(json_getz(tree, "metadata"), "annotations");
+
+	return !v->source->common || json_text_at(notes, SLICE_PLAN_PUBLISHER).n > 0;
 }
 
 static bool is_marked(const struct slice_plan *p, const struct json *tree)
@@ -154,7 +259,9 @@ static bool slice_is_right(const struct pool_view *v, size_t i, int64_t generati
 
 	return json_i64_at(pool, "generation", 0) == generation &&
 	       json_i64_at(pool, "resourceSliceCount", 0) == (int64_t)v->want &&
-	       is_marked(v->plan, v->trees[i]) &&
+	       is_marked(v->plan, v->trees[i]) && has_publisher(v, v->trees[i]) &&
+	       has_nodes(v, i, spec) &&
+	       slice_equal_counters(slice_counters(v, i), json_getz(spec, "sharedCounters")) &&
 	       slice_equal(slice_devices(v, i), json_getz(spec, "devices"));
 }
 
@@ -178,15 +285,20 @@ static void choose_generation(struct pool_view *v)
 
 /* --- trees to send ------------------------------------------------------------------------ */
 
-static void slice_plan_mark(const struct slice_plan *p, struct arena *a, struct json *meta)
+static void slice_plan_mark(const struct pool_view *v, struct json *meta)
 {
+	const struct slice_plan *p = v->plan;
 	struct json *notes;
 
+	if (p->instance.n == 0 && !v->source->common)
+		return;
+	notes = json_need_object(v->a, meta, "annotations");
+	if (v->source->common && json_text_at(notes, SLICE_PLAN_PUBLISHER).n == 0)
+		json_put_str(v->a, notes, SLICE_PLAN_PUBLISHER, p->node);
 	if (p->instance.n == 0)
 		return;
-	notes = json_need_object(a, meta, "annotations");
-	json_put_str(a, notes, SLICE_PLAN_INSTANCE, p->instance);
-	json_put_str(a, notes, SLICE_PLAN_STARTED, p->started);
+	json_put_str(v->a, notes, SLICE_PLAN_INSTANCE, p->instance);
+	json_put_str(v->a, notes, SLICE_PLAN_STARTED, p->started);
 }
 
 static void set_pool(const struct pool_view *v, struct json *spec)
@@ -199,15 +311,44 @@ static void set_pool(const struct pool_view *v, struct json *spec)
 	json_setz(spec, "pool", pool);
 }
 
+static void set_nodes(const struct pool_view *v, struct json *spec, size_t index)
+{
+	struct json *nodes = slice_nodes(v, index);
+
+	for (size_t i = 0; i < ARRAY_SIZE(node_members); i++) {
+		struct json *want = json_remove(nodes, str_from(node_members[i]));
+
+		(void)json_remove(spec, str_from(node_members[i]));
+		if (want)
+			json_setz(spec, node_members[i], want);
+	}
+}
+
+/* Taints keep their times, also when a device moves to another slice. */
+static void set_content(const struct pool_view *v, struct json *spec, size_t index)
+{
+	struct json *devices = slice_devices(v, index), *counters = slice_counters(v, index);
+
+	for (size_t i = 0; i < v->want; i++)
+		if (v->trees[i])
+			slice_keep_times(v->a, devices,
+					 json_getz(json_getz(v->trees[i], "spec"), "devices"));
+	(void)json_remove(spec, STR("devices"));
+	(void)json_remove(spec, STR("sharedCounters"));
+	if (json_count(counters) > 0)
+		json_setz(spec, "sharedCounters", counters);
+	else
+		json_setz(spec, "devices", devices);
+}
+
 static struct json *updated(const struct pool_view *v, size_t i)
 {
 	struct json *tree = v->trees[i], *spec = json_need_object(v->a, tree, "spec");
-	struct json *devices = slice_devices(v, i);
 
-	slice_keep_times(v->a, devices, json_getz(spec, "devices"));
+	set_nodes(v, spec, i);
 	set_pool(v, spec);
-	json_setz(spec, "devices", devices);
-	slice_plan_mark(v->plan, v->a, json_need_object(v->a, tree, "metadata"));
+	set_content(v, spec, i);
+	slice_plan_mark(v, json_need_object(v->a, tree, "metadata"));
 	return tree;
 }
 
@@ -222,12 +363,12 @@ static struct json *created(const struct pool_view *v, size_t i)
 	json_put_str(v->a, meta, "generateName",
 		     str_from(arena_printf(v->a, "%03zx-%.*s-%.*s-", i, STR_ARG(p->driver),
 					   STR_ARG(p->node))));
-	slice_plan_mark(p, v->a, meta);
+	slice_plan_mark(v, meta);
 	spec = json_need_object(v->a, tree, "spec");
 	json_put_str(v->a, spec, "driver", p->driver);
-	json_put_str(v->a, spec, "nodeName", p->node);
+	set_nodes(v, spec, i);
 	set_pool(v, spec);
-	json_setz(spec, "devices", slice_devices(v, i));
+	set_content(v, spec, i);
 	return tree;
 }
 
@@ -250,7 +391,9 @@ void slice_plan_own(const struct slice_plan *p, struct arena *a, struct json *ob
 static bool pool_step(struct pool_view *v, struct slice_step *ret)
 {
 	if (v->surplus) {
-		*ret = (struct slice_step){ .action = SLICE_DELETE, .of = v->surplus };
+		*ret = (struct slice_step){ .action = SLICE_DELETE,
+					    .of = v->surplus,
+					    .common = v->surplus_common };
 		return true;
 	}
 	choose_generation(v);
@@ -259,6 +402,7 @@ static bool pool_step(struct pool_view *v, struct slice_step *ret)
 			continue;
 		*ret = (struct slice_step){ .action = v->there[i] ? SLICE_UPDATE : SLICE_CREATE,
 					    .of = v->there[i],
+					    .common = v->source->common,
 					    .object = v->there[i] ? updated(v, i) : created(v, i) };
 		return true;
 	}
@@ -270,34 +414,32 @@ static void slice_plan_gather(struct pool_view *v, const struct device_table *t)
 {
 	bool costly = v->plan->taint_unhealthy;
 
+	v->source = device_table_pool(t, str_from(v->pool->name));
 	v->devices = ARENA_ARRAY(v->a, const struct device *, t->n + 1);
-	for (size_t i = 0; i < t->n; i++) {
-		if (!str_eqz(t->v[i].pool, v->pool->name))
-			continue;
-		v->devices[v->ndevices++] = &t->v[i];
-		costly = costly || json_count(json_getz(t->v[i].spec, "taints")) > 0;
-	}
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].in == v->source)
+			v->devices[v->ndevices++] = &t->v[i];
 	/*
 	 * If taints may appear later, use their limit from the start, so that slices are not
 	 * redivided.
 	 */
+	costly = costly || (v->source && v->source->costly);
 	v->per_slice = costly ? SLICE_COSTLY_DEVICES_MAX : SLICE_DEVICES_MAX;
-	v->want = MIN((v->ndevices + v->per_slice - 1) / v->per_slice, (size_t)SLICES_MAX);
+	/* A pool without devices needs no counters. */
+	if (v->source && v->ndevices > 0)
+		v->counters = (v->source->nsets + SLICE_COUNTERS_MAX - 1) / SLICE_COUNTERS_MAX;
+	v->want = MIN(v->counters + (v->ndevices + v->per_slice - 1) / v->per_slice,
+		      (size_t)SLICES_MAX);
 	v->there = ARENA_ARRAY(v->a, struct cached *, v->want + 1);
 	v->trees = ARENA_ARRAY(v->a, struct json *, v->want + 1);
 }
 
-/* All pools that are wanted or exist. */
-static void list_pools(struct slice_plan *p, const struct device_table *t,
-		       const struct cache *existing)
+static void list_existing(struct slice_plan *p, const struct cache *existing)
 {
 	struct cache_walk w = { 0 };
 	struct cached *o;
 
-	for (size_t i = 0; i < t->n; i++)
-		if (i == 0 || !str_eq(t->v[i].pool, t->v[i - 1].pool))
-			(void)find_pool(p, t->v[i].pool);
-	while ((o = cache_next(existing, &w))) {
+	while (existing && (o = cache_next(existing, &w))) {
 		struct str name = cached_field(o, "spec.pool.name", NULL);
 
 		if (name.n > 0)
@@ -305,16 +447,29 @@ static void list_pools(struct slice_plan *p, const struct device_table *t,
 	}
 }
 
-/* An instance that was started after us has written slices, so ours must not. */
-static bool must_yield(const struct slice_plan *p, const struct cache *existing)
+/* All pools that are wanted or exist. */
+static void list_pools(struct slice_plan *p, const struct device_table *t,
+		       const struct slice_caches *existing)
+{
+	for (size_t i = 0; i < t->npools; i++)
+		(void)find_pool(p, t->pools[i].name);
+	list_existing(p, existing->node);
+	list_existing(p, existing->common);
+}
+
+/* An instance of this node that was started after us has written slices, so ours must not. */
+static bool must_yield(const struct slice_plan *p, const struct cache *existing, bool common)
 {
 	struct cache_walk w = { 0 };
 	struct cached *o;
 
-	while (p->instance.n > 0 && (o = cache_next(existing, &w))) {
+	while (p->instance.n > 0 && existing && (o = cache_next(existing, &w))) {
 		struct str by = cached_annotation(o, STR(SLICE_PLAN_INSTANCE), NULL);
 		struct str at = cached_annotation(o, STR(SLICE_PLAN_STARTED), NULL);
 
+		if (common &&
+		    !str_eq(cached_annotation(o, STR(SLICE_PLAN_PUBLISHER), NULL), p->node))
+			continue;
 		if (by.n > 0 && !str_eq(by, p->instance) && str_cmp(at, p->started) > 0) {
 			cache_walk_end(&w);
 			return true;
@@ -323,21 +478,31 @@ static bool must_yield(const struct slice_plan *p, const struct cache *existing)
 	return false;
 }
 
+/* Pools that others publish are theirs; common ones need the copy of common slices. */
+static bool is_ours(const struct pool_view *v, const struct slice_caches *existing)
+{
+	return !v->source || (!v->source->prepare_only && (!v->source->common || existing->common));
+}
+
 int slice_plan_next(struct slice_plan *p, const struct device_table *t,
-		    const struct cache *existing, struct arena *a, struct slice_step *ret_step,
-		    struct error *err)
+		    const struct slice_caches *existing, struct arena *a,
+		    struct slice_step *ret_step, struct error *err)
 {
 	int r;
 
 	*ret_step = (struct slice_step){ .action = SLICE_NONE };
-	if (must_yield(p, existing))
+	if (must_yield(p, existing->node, false) || must_yield(p, existing->common, true))
 		return 0;
 	list_pools(p, t, existing);
 	for (size_t i = 0; i < p->pools.n; i++) {
 		struct pool_view v = { .plan = p, .pool = &p->pools.v[i], .a = a };
 
 		slice_plan_gather(&v, t);
-		r = place_all(&v, existing, err);
+		if (!is_ours(&v, existing))
+			continue;
+		r = place_all(&v, existing->node, false, err);
+		if (r == 0)
+			r = place_all(&v, existing->common, true, err);
 		if (r < 0)
 			return r;
 		if (pool_step(&v, ret_step))

@@ -14,11 +14,13 @@
 
 #include "base/core/mem.h"
 #include "base/core/random.h"
+#include "drivers/prepare/device_check.h"
 #include "drivers/sdk/slice_equal.h"
 
 struct world {
 	struct slice_plan plan;
-	struct cache there;
+	struct cache there, common; /* slices that name the node, and slices that name none */
+	bool lonely; /* slices that name none are not followed */
 	struct device_table *table;
 	unsigned names, versions, writes;
 };
@@ -30,12 +32,14 @@ static void init(struct world *w, bool taint)
 				       .taint_unhealthy = taint } };
 	slice_plan_init(&w->plan);
 	cache_init(&w->there);
+	cache_init(&w->common);
 }
 
 static void release(struct world *w)
 {
 	slice_plan_release(&w->plan);
 	cache_release(&w->there);
+	cache_release(&w->common);
 	device_table_free(w->table);
 }
 
@@ -59,6 +63,21 @@ static void set_devices(struct world *w, int first, int last)
 	free(names);
 }
 
+/* The API server takes the slice. */
+static void assert_accepted(const struct json *slice)
+{
+	const struct json *spec = json_getz(slice, "spec");
+	struct error err;
+
+	if (device_check_slice(json_text_at(json_getz(spec, "pool"), "name"), spec, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static struct cache *cache_of(struct world *w, const struct json *slice)
+{
+	return json_getz(json_getz(slice, "spec"), "nodeName") ? &w->there : &w->common;
+}
+
 /* Stores the object as a server would: name, version, the time of new taints. */
 static void store(struct world *w, struct arena *a, struct json *o, struct str name)
 {
@@ -66,6 +85,7 @@ static void store(struct world *w, struct arena *a, struct json *o, struct str n
 	struct json *meta = json_getz(o, "metadata");
 	struct cached *c;
 
+	assert_accepted(o);
 	json_put_str(a, meta, "name", name);
 	json_put_str(a, meta, "uid", str_from(arena_printf(a, "u-%.*s", STR_ARG(name))));
 	json_put_str(a, meta, "resourceVersion", str_from(arena_printf(a, "%u", ++w->versions)));
@@ -76,25 +96,28 @@ static void store(struct world *w, struct arena *a, struct json *o, struct str n
 					     str_from(arena_printf(a, "t%u", w->versions)));
 	assert_int_equal(json_print(&text, o, NULL), 0);
 	assert_int_equal(cached_new(buf_str(&text), NULL, &c, NULL), 0);
-	cached_unref(cache_put(&w->there, c));
+	cached_unref(cache_put(cache_of(w, o), c));
 }
 
 /* One write; false if there was nothing to do. */
 static bool step(struct world *w)
 {
+	struct slice_caches caches = { .node = &w->there, .common = w->lonely ? NULL : &w->common };
 	struct slice_step s;
 	struct arena a;
 	struct str name;
 
 	arena_init(&a, SIZE_MAX);
-	assert_int_equal(slice_plan_next(&w->plan, w->table, &w->there, &a, &s, NULL), 0);
+	assert_int_equal(slice_plan_next(&w->plan, w->table, &caches, &a, &s, NULL), 0);
 	if (s.action == SLICE_DELETE) {
-		cached_unref(cache_remove(&w->there, s.of->key));
+		cached_unref(cache_remove(s.common ? &w->common : &w->there, s.of->key));
 	} else if (s.action == SLICE_UPDATE) {
 		name = arena_str(&a, s.of->key);
 		store(w, &a, s.object, name);
 	} else if (s.action == SLICE_CREATE) {
-		slice_plan_own(&w->plan, &a, s.object, STR("node-uid"));
+		assert_int_equal(s.common, cache_of(w, s.object) == &w->common);
+		if (!s.common)
+			slice_plan_own(&w->plan, &a, s.object, STR("node-uid"));
 		name = str_from(arena_printf(
 			&a, "%.*s%u",
 			STR_ARG(json_text_at(json_getz(s.object, "metadata"), "generateName")),
@@ -318,6 +341,252 @@ static void readers_are_never_misled(void **state UNUSED)
 	release(&w);
 }
 
+/* --- counter sets, pools and nodes -------------------------------------------------------- */
+
+enum { SETS = 10, PARTS = 13 }; /* GPUs, and parts of each */
+
+static void set_inventory(struct world *w, const struct dp_inventory *in)
+{
+	struct device_defaults defaults = { .pool = STR("n"), .timeout_s = 30 };
+	struct error err;
+
+	device_table_free(w->table);
+	w->table = NULL;
+	if (device_table_from(in, &defaults, &w->table, &err) < 0)
+		fail_msg("%s", err.msg);
+	slice_plan_reset(&w->plan);
+}
+
+/* SETS GPUs of PARTS devices each. */
+static void set_parts(struct world *w, const char *memory)
+{
+	static char names[SETS][16], parts[SETS * PARTS][16];
+	struct dp_counter has = { sizeof(has), 0, "memory", memory };
+	struct dp_counter part = { sizeof(part), 0, "memory", "1Gi" };
+	struct dp_counter_set sets[SETS];
+	struct dp_counter_use uses[SETS];
+	struct dp_device devices[SETS * PARTS];
+	struct dp_inventory in = { .size = sizeof(in),
+				   .devices = devices,
+				   .ndevices = SETS * PARTS,
+				   .sets = sets,
+				   .nsets = SETS };
+
+	for (int i = 0; i < SETS; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "gpu-%d", i);
+		sets[i] = (struct dp_counter_set){ sizeof(sets[i]), 1, NULL, names[i], &has };
+		uses[i] = (struct dp_counter_use){ sizeof(uses[i]), 1, names[i], &part };
+	}
+	for (int i = 0; i < SETS * PARTS; i++) {
+		(void)snprintf(parts[i], sizeof(parts[i]), "part-%d", i);
+		devices[i] = (struct dp_device){ .size = sizeof(devices[i]),
+						 .name = parts[i],
+						 .consumes = &uses[i / PARTS],
+						 .nconsumes = 1 };
+	}
+	set_inventory(w, &in);
+}
+
+/* The text of the slice with this index. */
+static struct str slice_text(const struct cache *c, const char *index)
+{
+	struct cache_walk walk = { 0 };
+	struct str text = STR_NULL;
+	struct cached *o;
+
+	while ((o = cache_next(c, &walk)))
+		if (str_starts(cached_name(o), str_from(index)))
+			text = o->json;
+	return text;
+}
+
+static bool has(struct str text, const char *words)
+{
+	return str_find(text, str_from(words)) >= 0;
+}
+
+static void counter_sets_get_slices_of_their_own(void **state UNUSED)
+{
+	struct world w;
+
+	init(&w, false);
+	set_parts(&w, "8Gi");
+	settle(&w);
+	/* 8 and 2 sets, then 64, 64 and 2 devices. */
+	assert_there(&w, SETS * PARTS, 5, 1);
+	assert_int_equal(w.writes, 5);
+	assert_true(has(slice_text(&w.there, "000-"), "gpu-7"));
+	assert_false(has(slice_text(&w.there, "000-"), "\"devices\""));
+	assert_true(has(slice_text(&w.there, "001-"), "gpu-9"));
+	assert_true(has(slice_text(&w.there, "002-"), "part-0"));
+	assert_true(has(slice_text(&w.there, "004-"), "part-129"));
+	settle(&w);
+	assert_int_equal(w.writes, 0);
+	set_parts(&w, "8192Mi");
+	settle(&w);
+	assert_int_equal(w.writes, 0);
+	set_parts(&w, "9Gi");
+	settle(&w);
+	assert_there(&w, SETS * PARTS, 5, 2);
+	/* The counters go, and what was in their slices. */
+	set_devices(&w, 0, 2);
+	settle(&w);
+	assert_there(&w, 3, 1, 2);
+	assert_false(has(slice_text(&w.there, "000-"), "sharedCounters"));
+	release(&w);
+}
+
+static void set_fabric(struct world *w, unsigned devices, bool all, bool prepare_only)
+{
+	static const char *const names[] = { "a", "b" };
+	struct dp_pool pool = { .size = sizeof(pool),
+				.name = "fabric",
+				.all_nodes = all,
+				.prepare_only = prepare_only };
+	struct dp_device v[2];
+	struct dp_inventory in = {
+		.size = sizeof(in), .devices = v, .ndevices = devices, .pools = &pool, .npools = 1
+	};
+
+	if (!all)
+		pool.node_selector = "{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":"
+				     "\"rack\",\"operator\":\"In\",\"values\":[\"r1\"]}]}]}";
+	for (unsigned i = 0; i < devices; i++)
+		v[i] = (struct dp_device){ .size = sizeof(v[i]),
+					   .name = names[i],
+					   .pool = "fabric" };
+	set_inventory(w, &in);
+}
+
+static void a_pool_of_several_nodes_has_slices_that_name_no_node(void **state UNUSED)
+{
+	struct str text;
+	struct world w;
+
+	init(&w, false);
+	set_fabric(&w, 1, true, false);
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	text = slice_text(&w.common, "000-");
+	assert_true(has(text, "\"allNodes\":true"));
+	assert_true(has(text, "\"devplane.dev/publisher\":\"n\""));
+	assert_false(has(text, "ownerReferences"));
+	set_fabric(&w, 2, false, false);
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	text = slice_text(&w.common, "000-");
+	assert_true(has(text, "\"rack\""));
+	assert_false(has(text, "allNodes"));
+	/* Gone from the inventory: who published it deletes it. */
+	set_devices(&w, 0, 0);
+	settle(&w);
+	assert_int_equal(cache_count(&w.common), 0);
+	assert_int_equal(cache_count(&w.there), 1);
+	release(&w);
+}
+
+static void pools_of_other_drivers_are_left_alone(void **state UNUSED)
+{
+	struct world w;
+
+	init(&w, false);
+	w.plan.node = STR("m");
+	set_fabric(&w, 2, true, false);
+	settle(&w);
+	assert_int_equal(cache_count(&w.common), 1);
+	w.plan.node = STR("n");
+	set_devices(&w, 0, 0);
+	settle(&w);
+	assert_int_equal(cache_count(&w.common), 1);
+	set_fabric(&w, 1, true, true);
+	settle(&w);
+	assert_int_equal(w.writes, 1); /* the node's own slice goes */
+	assert_int_equal(cache_count(&w.common), 1);
+	/* Both publish the same: nothing to do, and nobody's mark changes. */
+	set_fabric(&w, 2, true, false);
+	settle(&w);
+	assert_int_equal(w.writes, 0);
+	assert_true(has(slice_text(&w.common, "000-"), "\"devplane.dev/publisher\":\"m\""));
+	release(&w);
+}
+
+static void nothing_is_published_for_other_nodes_before_their_slices_are_known(void **state UNUSED)
+{
+	struct world w;
+
+	init(&w, false);
+	w.lonely = true;
+	set_fabric(&w, 2, true, false);
+	settle(&w);
+	assert_int_equal(w.writes, 0);
+	w.lonely = false;
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	release(&w);
+}
+
+static void devices_that_select_nodes_leave_the_nodes_slices(void **state UNUSED)
+{
+	struct dp_counter memory = { sizeof(memory), 0, "memory", "8Gi" };
+	struct dp_counter_set set = { sizeof(set), 1, NULL, "s", &memory };
+	struct dp_counter_use use = { sizeof(use), 1, "s", &memory };
+	struct dp_device v[] = {
+		{ .size = sizeof(v[0]), .name = "a", .consumes = &use, .nconsumes = 1 },
+		{ .size = sizeof(v[0]), .name = "b", .all_nodes = 1 },
+	};
+	struct dp_inventory in = {
+		.size = sizeof(in), .devices = v, .ndevices = 2, .sets = &set, .nsets = 1
+	};
+	struct world w;
+
+	init(&w, false);
+	set_devices(&w, 0, 0);
+	settle(&w);
+	assert_int_equal(cache_count(&w.there), 1);
+	set_inventory(&w, &in);
+	settle(&w);
+	assert_int_equal(cache_count(&w.there), 0);
+	assert_int_equal(cache_count(&w.common), 2);
+	assert_true(has(slice_text(&w.common, "000-"), "\"allNodes\":true,"));
+	assert_true(has(slice_text(&w.common, "001-"), "\"perDeviceNodeSelection\":true"));
+	set_devices(&w, 0, 0);
+	settle(&w);
+	assert_int_equal(cache_count(&w.there), 1);
+	assert_int_equal(cache_count(&w.common), 0);
+	release(&w);
+}
+
+static void taints_are_published_in_place_and_keep_their_times(void **state UNUSED)
+{
+	struct dp_taint taint = { sizeof(taint), 0, "example.com/hot", NULL, "NoSchedule", 0 };
+	struct device_taints *taints;
+	struct world w;
+
+	init(&w, false);
+	set_devices(&w, 0, 1);
+	settle(&w);
+	assert_int_equal(device_taints_new(&taint, 1, &taints, NULL), 0);
+	assert_true(device_set_taints(&w.table->v[1], taints));
+	slice_plan_reset(&w.plan);
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	assert_true(has(slice_text(&w.there, "000-"), "\"timeAdded\":\"t2\""));
+	taint.time_added = 1790000000;
+	assert_int_equal(device_taints_new(&taint, 1, &taints, NULL), 0);
+	assert_true(device_set_taints(&w.table->v[1], taints));
+	slice_plan_reset(&w.plan);
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	assert_true(has(slice_text(&w.there, "000-"), "2026-09-21T14:13:20Z"));
+	assert_int_equal(device_taints_new(NULL, 0, &taints, NULL), 0);
+	assert_true(device_set_taints(&w.table->v[1], taints));
+	slice_plan_reset(&w.plan);
+	settle(&w);
+	assert_int_equal(w.writes, 1);
+	assert_false(has(slice_text(&w.there, "000-"), "taints"));
+	release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +597,13 @@ int main(void)
 		cmocka_unit_test(another_way_to_write_a_quantity_is_no_difference),
 		cmocka_unit_test(an_older_instance_leaves_the_newer_ones_slices),
 		cmocka_unit_test(readers_are_never_misled),
+		cmocka_unit_test(counter_sets_get_slices_of_their_own),
+		cmocka_unit_test(a_pool_of_several_nodes_has_slices_that_name_no_node),
+		cmocka_unit_test(pools_of_other_drivers_are_left_alone),
+		cmocka_unit_test(
+			nothing_is_published_for_other_nodes_before_their_slices_are_known),
+		cmocka_unit_test(devices_that_select_nodes_leave_the_nodes_slices),
+		cmocka_unit_test(taints_are_published_in_place_and_keep_their_times),
 	};
 
 	return cmocka_run_group_tests_name("drivers/slice_plan", tests, NULL, NULL);
