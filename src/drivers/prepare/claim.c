@@ -112,6 +112,36 @@ static char *text_at(struct arena *a, const struct json *o, const char *key)
 	return s.n > 0 ? arena_strdup(a, s) : NULL;
 }
 
+static void read_consumed(struct arena *a, struct dp_result *r, const struct json *map)
+{
+	struct dp_capacity *v;
+
+	if (json_count(map) == 0)
+		return;
+	v = ARENA_ARRAY(a, struct dp_capacity, json_count(map));
+	JSON_FOREACH (it, map)
+		v[r->nconsumed++] = (struct dp_capacity){
+			.size = sizeof(v[0]),
+			.name = arena_strdup(a, json_key(it)),
+			.quantity = arena_strdup(a, json_str(it)),
+		};
+	r->consumed = v;
+}
+
+/* A list of strings, ended by NULL; NULL if it is empty. */
+static const char *const *read_texts(struct arena *a, const struct json *list)
+{
+	const char **v;
+	size_t n = 0;
+
+	if (json_count(list) == 0)
+		return NULL;
+	v = ARENA_ARRAY(a, const char *, json_count(list) + 1);
+	JSON_FOREACH (it, list)
+		v[n++] = arena_strdup(a, json_str(it));
+	return v;
+}
+
 static void fill_result(struct dp_claim *c, struct claim_result *r, const struct json *from)
 {
 	struct str request = json_text_at(from, "request");
@@ -128,6 +158,10 @@ static void fill_result(struct dp_claim *c, struct claim_result *r, const struct
 	r->result.pool = arena_strdup(a, json_text_at(from, "pool"));
 	r->result.device = arena_strdup(a, json_text_at(from, "device"));
 	r->result.share_id = text_at(a, from, "shareID");
+	read_consumed(a, &r->result, json_getz(from, "consumedCapacity"));
+	r->result.binding_conditions = read_texts(a, json_getz(from, "bindingConditions"));
+	r->result.binding_failure_conditions = read_texts(
+		a, json_getz(from, "bindingFailureConditions"));
 	r->cdi = json_make_array(a);
 }
 
@@ -209,6 +243,33 @@ static void claim_put(struct arena *a, struct json *o, const char *key, const ch
 		json_put_str(a, o, key, arena_str(a, str_from(text)));
 }
 
+static void claim_put_texts(struct arena *a, struct json *o, const char *key,
+			    const char *const *texts)
+{
+	for (; texts && *texts; texts++)
+		json_append(json_need_array(a, o, key),
+			    json_make_str(a, arena_str(a, str_from(*texts))));
+}
+
+/* Members have the names of the API's, which fill_result() reads as well. */
+static struct json *result_tree(const struct dp_result *r, struct arena *a)
+{
+	struct json *o = json_make_object(a);
+
+	claim_put(a, o, "request", r->request);
+	claim_put(a, o, "subrequest", r->subrequest);
+	claim_put(a, o, "pool", r->pool);
+	claim_put(a, o, "device", r->device);
+	claim_put(a, o, "shareID", r->share_id);
+	json_put_bool(a, o, "adminAccess", r->admin != 0);
+	for (size_t i = 0; i < r->nconsumed; i++)
+		claim_put(a, json_need_object(a, o, "consumedCapacity"), r->consumed[i].name,
+			  r->consumed[i].quantity);
+	claim_put_texts(a, o, "bindingConditions", r->binding_conditions);
+	claim_put_texts(a, o, "bindingFailureConditions", r->binding_failure_conditions);
+	return o;
+}
+
 struct json *claim_tree(const struct dp_claim *c, struct arena *a)
 {
 	struct json *tree = json_make_object(a), *list, *o, *cdi;
@@ -220,15 +281,7 @@ struct json *claim_tree(const struct dp_claim *c, struct arena *a)
 	json_put_bool(a, tree, "ownFile", c->own_file);
 	list = json_need_array(a, tree, "results");
 	for (size_t i = 0; i < c->nresults; i++) {
-		const struct dp_result *r = &c->results[i].result;
-
-		o = json_make_object(a);
-		claim_put(a, o, "request", r->request);
-		claim_put(a, o, "subrequest", r->subrequest);
-		claim_put(a, o, "pool", r->pool);
-		claim_put(a, o, "device", r->device);
-		claim_put(a, o, "shareID", r->share_id);
-		json_put_bool(a, o, "adminAccess", r->admin != 0);
+		o = result_tree(&c->results[i].result, a);
 		(void)json_copy(a, c->results[i].cdi, &cdi, NULL);
 		json_setz(o, "cdi", cdi);
 		json_append(list, o);

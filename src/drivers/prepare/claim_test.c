@@ -192,6 +192,48 @@ static void a_checkpoint_gives_the_claim_back(void **state UNUSED)
 	claim_free(c);
 }
 
+#define SHARED                                                                                    \
+	"{\"metadata\":{\"uid\":\"u-1\"},\"status\":{\"allocation\":{\"devices\":{\"results\":["  \
+	"{\"request\":\"a\",\"driver\":\"d\",\"pool\":\"p\",\"device\":\"x\",\"shareID\":\"s\","  \
+	"\"consumedCapacity\":{\"memory\":\"4Gi\",\"example.com/cores\":\"2\"},"                  \
+	"\"bindingConditions\":[\"Ready\",\"Wired\"],\"bindingFailureConditions\":[\"Failed\"]}," \
+	"{\"request\":\"b\",\"driver\":\"d\",\"pool\":\"p\",\"device\":\"y\"}]}}}}"
+
+static void assert_shared(const struct dp_claim *c)
+{
+	const struct dp_result *r = dp_claim_result(c, 0), *plain = dp_claim_result(c, 1);
+
+	assert_int_equal(r->nconsumed, 2);
+	assert_int_equal(r->consumed[0].size, sizeof(struct dp_capacity));
+	assert_string_equal(r->consumed[0].name, "memory");
+	assert_string_equal(r->consumed[0].quantity, "4Gi");
+	assert_string_equal(r->consumed[1].name, "example.com/cores");
+	assert_string_equal(r->consumed[1].quantity, "2");
+	assert_string_equal(r->share_id, "s");
+	assert_string_equal(r->binding_conditions[1], "Wired");
+	assert_null(r->binding_conditions[2]);
+	assert_string_equal(r->binding_failure_conditions[0], "Failed");
+	assert_int_equal(plain->nconsumed, 0);
+	assert_null(plain->consumed);
+	assert_null(plain->binding_conditions);
+	assert_null(plain->binding_failure_conditions);
+}
+
+static void a_share_is_known_with_its_amounts_also_after_a_restart(void **state UNUSED)
+{
+	struct dp_claim *c = claim_new(STR("u-1"), STR("ns"), STR("name")), *back;
+	struct arena a;
+
+	assert_int_equal(read_claim(c, SHARED, NULL), 0);
+	assert_shared(c);
+	arena_init(&a, MIB);
+	assert_int_equal(claim_from_tree(claim_tree(c, &a), &back, NULL), 0);
+	arena_release(&a);
+	assert_shared(back);
+	claim_free(c);
+	claim_free(back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +243,7 @@ int main(void)
 		cmocka_unit_test(edits_become_a_file_and_names),
 		cmocka_unit_test(edits_that_cannot_be_are_refused_with_a_word),
 		cmocka_unit_test(a_checkpoint_gives_the_claim_back),
+		cmocka_unit_test(a_share_is_known_with_its_amounts_also_after_a_restart),
 	};
 
 	return cmocka_run_group_tests_name("drivers/claim", tests, NULL, NULL);
