@@ -251,7 +251,7 @@ struct dp_mount {
 	const char *host_path;
 };
 
-/* A program that the runtime executes on the host. */
+/* A program that the runtime executes on the host. Not for device plugins. */
 struct dp_hook {
 	uint32_t size;
 	uint32_t timeout_s; /* 0: the runtime's default */

@@ -24,6 +24,7 @@ static void cdi_file_put(struct arena *a, struct json *to, const char *key, cons
 	json_put_str(a, to, key, arena_str(a, str_from(value)));
 }
 
+/* Adds "env" to the edits or to a hook. */
 static int add_env(struct arena *a, struct json *edits, const char *const *env, struct error *err)
 {
 	struct json *list;
@@ -41,10 +42,49 @@ static int add_env(struct arena *a, struct json *edits, const char *const *env, 
 	return 0;
 }
 
+/* The type decides whether the node has numbers; a pipe has none. */
+static int add_numbers(struct arena *a, struct json *node, const struct dp_node *n,
+		       struct error *err)
+{
+	const char *type = n->type ? n->type : "";
+
+	if (n->type && strcmp(type, "c") != 0 && strcmp(type, "b") != 0 && strcmp(type, "p") != 0)
+		return error_set(err, ERR_INVALID, "\"%s\": a device node has type c, b or p",
+				 type);
+	if (n->type)
+		cdi_file_put(a, node, "type", type);
+	if (!n->has_numbers)
+		return 0;
+	if (strcmp(type, "c") != 0 && strcmp(type, "b") != 0)
+		return error_set(err, ERR_INVALID,
+				 "a device node with numbers needs the type c or b");
+	if (n->major < 0 || n->major > UINT32_MAX || n->minor < 0 || n->minor > UINT32_MAX)
+		return error_set(err, ERR_INVALID, "device numbers have 32 bits");
+	json_put_i64(a, node, "major", n->major);
+	json_put_i64(a, node, "minor", n->minor);
+	return 0;
+}
+
+static int add_access(struct arena *a, struct json *node, const struct dp_node *n,
+		      const char *permissions, struct error *err)
+{
+	if (n->has_mode && n->mode > 07777)
+		return error_set(err, ERR_INVALID, "%o is not a file mode such as 0666", n->mode);
+	if (n->has_mode)
+		json_put_i64(a, node, "fileMode", n->mode);
+	cdi_file_put(a, node, "permissions", permissions);
+	if (n->has_owner) {
+		json_put_i64(a, node, "uid", n->uid);
+		json_put_i64(a, node, "gid", n->gid);
+	}
+	return 0;
+}
+
 static int add_node(struct arena *a, struct json *list, const struct dp_node *n, struct error *err)
 {
 	struct json *node = json_make_object(a);
 	const char *permissions = n->permissions ? n->permissions : "rw";
+	int r;
 
 	if (!is_path(n->path) || (n->host_path && !is_path(n->host_path)))
 		return error_set(err, ERR_INVALID, "a device node needs absolute paths");
@@ -54,9 +94,11 @@ static int add_node(struct arena *a, struct json *list, const struct dp_node *n,
 	cdi_file_put(a, node, "path", n->path);
 	if (n->host_path)
 		cdi_file_put(a, node, "hostPath", n->host_path);
-	cdi_file_put(a, node, "permissions", permissions);
+	r = add_numbers(a, node, n, err);
+	if (r == 0)
+		r = add_access(a, node, n, permissions, err);
 	json_append(list, node);
-	return 0;
+	return r;
 }
 
 static int add_mount(struct arena *a, struct json *list, const struct dp_mount *m,
@@ -75,6 +117,56 @@ static int add_mount(struct arena *a, struct json *list, const struct dp_mount *
 	json_append(options, json_make_str(a, STR("bind")));
 	json_append(list, mount);
 	return 0;
+}
+
+static bool is_hook_name(const char *name)
+{
+	static const char *const names[] = { "prestart",       "createRuntime", "createContainer",
+					     "startContainer", "poststart",     "poststop" };
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int add_hook(struct arena *a, struct json *list, const struct dp_hook *h, struct error *err)
+{
+	struct json *hook = json_make_object(a);
+	int r;
+
+	if (!is_hook_name(h->name))
+		return error_set(err, ERR_INVALID, "\"%s\" is not a hook such as createContainer",
+				 h->name ? h->name : "");
+	if (!is_path(h->path))
+		return error_set(err, ERR_INVALID, "a hook needs an absolute path");
+	cdi_file_put(a, hook, "hookName", h->name);
+	cdi_file_put(a, hook, "path", h->path);
+	for (const char *const *arg = h->args; arg && *arg; arg++) {
+		if (!str_is_utf8(str_from(*arg)))
+			return error_set(err, ERR_INVALID, "an argument of a hook is not UTF-8");
+		json_append(json_need_array(a, hook, "args"),
+			    json_make_str(a, arena_str(a, str_from(*arg))));
+	}
+	r = add_env(a, hook, h->env, err);
+	if (h->timeout_s > 0)
+		json_put_i64(a, hook, "timeout", h->timeout_s);
+	json_append(list, hook);
+	return r;
+}
+
+static int add_hooks(struct arena *a, struct json *edits, const struct dp_edits *e,
+		     struct error *err)
+{
+	struct dp_hook h;
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < e->nhooks; i++) {
+		if (!ABI_READ(&h, e->hooks, i))
+			return error_set(err, ERR_INVALID, "struct dp_hook has no size");
+		r = add_hook(a, json_need_array(a, edits, "hooks"), &h, err);
+	}
+	return r;
 }
 
 int cdi_file_edit(struct arena *a, struct json *edits, const struct dp_edits *given,
@@ -98,7 +190,7 @@ int cdi_file_edit(struct arena *a, struct json *edits, const struct dp_edits *gi
 			return error_set(err, ERR_INVALID, "struct dp_mount has no size");
 		r = add_mount(a, json_need_array(a, edits, "mounts"), &m, err);
 	}
-	return r;
+	return r == 0 ? add_hooks(a, edits, &e, err) : r;
 }
 
 struct json *cdi_file_device(struct arena *a, struct str name, struct json *edits)

@@ -234,6 +234,85 @@ static void a_share_is_known_with_its_amounts_also_after_a_restart(void **state 
 	claim_free(back);
 }
 
+static void edits_have_nodes_with_numbers_and_hooks(void **state UNUSED)
+{
+	static const char *const args[] = { "ldconfig", "-r", NULL };
+	static const char *const env[] = { "A=b", NULL };
+	struct dp_node nodes[] = {
+		{ .size = sizeof(nodes[0]),
+		  .path = "/dev/cap",
+		  .type = "c",
+		  .major = 237,
+		  .minor = 12,
+		  .has_numbers = 1,
+		  .has_mode = 1,
+		  .mode = 0444,
+		  .has_owner = 1,
+		  .uid = 1000,
+		  .gid = 0 },
+		{ .size = sizeof(nodes[0]), .path = "/dev/pipe", .type = "p" },
+	};
+	struct dp_hook hook = { .size = sizeof(hook),
+				.name = "createContainer",
+				.path = "/sbin/ldconfig",
+				.args = args,
+				.env = env,
+				.timeout_s = 5 };
+	struct dp_edits e = {
+		.size = sizeof(e), .nodes = nodes, .nnodes = 2, .hooks = &hook, .nhooks = 1
+	};
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	struct json *edits;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	edits = json_make_object(&a);
+	assert_int_equal(cdi_file_edit(&a, edits, &e, NULL), 0);
+	assert_int_equal(json_print(&text, edits, NULL), 0);
+	assert_string_equal(text.p,
+			    "{\"deviceNodes\":[{\"path\":\"/dev/"
+			    "cap\",\"type\":\"c\",\"major\":237,\"minor\":12,"
+			    "\"fileMode\":292,\"permissions\":\"rw\",\"uid\":1000,\"gid\":0},"
+			    "{\"path\":\"/dev/pipe\",\"type\":\"p\",\"permissions\":\"rw\"}],"
+			    "\"hooks\":[{\"hookName\":\"createContainer\",\"path\":\"/sbin/"
+			    "ldconfig\",\"args\":["
+			    "\"ldconfig\",\"-r\"],\"env\":[\"A=b\"],\"timeout\":5}]}");
+	arena_release(&a);
+}
+
+static void nodes_and_hooks_that_no_runtime_takes_are_refused(void **state UNUSED)
+{
+	struct dp_node bad_nodes[] = {
+		{ .path = "/dev/x", .type = "d" },
+		{ .path = "/dev/x", .has_numbers = 1 },
+		{ .path = "/dev/x", .has_numbers = 1, .type = "p" },
+		{ .path = "/dev/x", .has_numbers = 1, .type = "c", .minor = -1 },
+		{ .path = "/dev/x", .has_mode = 1, .mode = 010000 },
+	};
+	struct dp_hook bad_hooks[] = {
+		{ .name = "sometimes", .path = "/bin/true" },
+		{ .path = "/bin/true" },
+		{ .name = "poststop", .path = "true" },
+	};
+	struct arena a;
+
+	arena_init(&a, MIB);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_nodes); i++) {
+		struct dp_edits e = { .size = sizeof(e), .nodes = &bad_nodes[i], .nnodes = 1 };
+
+		bad_nodes[i].size = sizeof(bad_nodes[i]);
+		assert_int_not_equal(cdi_file_edit(&a, json_make_object(&a), &e, NULL), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad_hooks); i++) {
+		struct dp_edits e = { .size = sizeof(e), .hooks = &bad_hooks[i], .nhooks = 1 };
+
+		assert_int_not_equal(cdi_file_edit(&a, json_make_object(&a), &e, NULL), 0);
+		bad_hooks[i].size = sizeof(bad_hooks[i]);
+		assert_int_not_equal(cdi_file_edit(&a, json_make_object(&a), &e, NULL), 0);
+	}
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +323,8 @@ int main(void)
 		cmocka_unit_test(edits_that_cannot_be_are_refused_with_a_word),
 		cmocka_unit_test(a_checkpoint_gives_the_claim_back),
 		cmocka_unit_test(a_share_is_known_with_its_amounts_also_after_a_restart),
+		cmocka_unit_test(edits_have_nodes_with_numbers_and_hooks),
+		cmocka_unit_test(nodes_and_hooks_that_no_runtime_takes_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("drivers/claim", tests, NULL, NULL);

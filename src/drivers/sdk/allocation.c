@@ -37,6 +37,8 @@ int dp_allocation_edit(struct dp_allocation *a, const struct dp_edits *e)
 
 	if (cdi_file_edit(a->arena, a->edits, e, &err) < 0)
 		return dp_allocation_fail(a, err.msg);
+	if (json_getz(a->edits, "hooks"))
+		return dp_allocation_fail(a, "device plugins cannot add hooks, only DRA drivers");
 	return 0;
 }
 
