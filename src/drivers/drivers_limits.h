@@ -11,6 +11,10 @@
 #define DRIVER_MESSAGE_MAX    (64UL * KIB)
 #define DRIVER_CLAIMS_MAX     16384
 #define DRIVER_CHECKPOINT_MAX (64UL * MIB)
+/* A driver's own samples in one scrape, the name and labels of one, and open connections. */
+#define DRIVER_SAMPLES_MAX    16384
+#define DRIVER_SAMPLE_MAX     (16UL * KIB)
+#define DRIVER_HTTP_CONNS_MAX 64
 /* Memory of one claim: its 32 results, their configs, and the edits for containers. */
 #define DRIVER_CLAIM_MAX (8UL * MIB)
 /* Taints of a device in a ResourceSlice, and their memory. */

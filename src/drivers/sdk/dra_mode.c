@@ -59,6 +59,7 @@ static void on_notify(struct grpc_call *c, const void *request)
 	struct dra_mode *m = grpc_call_service(c);
 	const struct dp_driver_config *config = &m->driver->config;
 
+	m->driver->registered = in->plugin_registered;
 	if (in->plugin_registered)
 		driver_log(&m->driver->log, DP_LOG_INFO, "registered as %s", config->name);
 	else

@@ -2,16 +2,20 @@
 #include "drivers/sdk/driver.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "api/schema/names.h"
 #include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "base/system/folder.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/prepare/abi.h"
 #include "drivers/prepare/cdi_file.h"
 #include "drivers/sdk/claim_status.h"
 #include "drivers/sdk/dra_mode.h"
+#include "drivers/sdk/driver_http.h"
 #include "drivers/sdk/plugin_mode.h"
 
 enum {
@@ -19,6 +23,7 @@ enum {
 	BEATS = 3, /* heartbeats per timeout */
 	STATUS_GRACE_MS = 2000, /* at shutdown, for pending updates of claim status */
 	OWED_MS = 20, /* at shutdown, between checks for claims that the vendor owes */
+	UNREGISTERED_MS = 10000, /* until a driver that nobody registers warns */
 };
 
 /* --- configuration ------------------------------------------------------------------------ */
@@ -40,6 +45,7 @@ static void keep_texts(struct dp_driver *d)
 	driver_keep(&d->arena, &c->cdi_dir);
 	driver_keep(&d->arena, &c->resource);
 	driver_keep(&d->arena, &c->instance);
+	driver_keep(&d->arena, &c->metrics_address);
 }
 
 static void fill_defaults(struct dp_driver_config *c)
@@ -170,6 +176,44 @@ static int resolve_root(struct dp_driver *d, struct error *err)
 	return 0;
 }
 
+static void on_unregistered(struct loop_timer *t)
+{
+	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, unregistered);
+	const char *root = d->config.root_dir;
+
+	if (d->registered)
+		return;
+	if (d->had_kubelet)
+		driver_log(&d->log, DP_LOG_WARN,
+			   "not registered after %d s: check that the kubelet or node agent runs, "
+			   "and that its root folder is %s",
+			   UNREGISTERED_MS / 1000, root);
+	else
+		driver_log(&d->log, DP_LOG_WARN,
+			   "not registered after %d s, and %s had no kubelet: give the root folder "
+			   "of the kubelet or node agent, and mount it if the driver is a pod",
+			   UNREGISTERED_MS / 1000, root);
+}
+
+/* A kubelet makes these folders when it starts. */
+static bool has_kubelet(const struct dp_driver *d)
+{
+	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+
+	(void)buf_printf(&path, "%s/%s", d->config.root_dir,
+			 d->config.mode == DP_MODE_DRA ? "plugins_registry" : "device-plugins");
+	return path.p && access(path.p, F_OK) == 0;
+}
+
+static int start_http(struct dp_driver *d, struct error *err)
+{
+	if (!d->config.metrics_address)
+		return 0;
+	if (!d->metrics)
+		d->metrics = d->own_metrics = metrics_new();
+	return driver_http_start(d, &d->http, err);
+}
+
 static int open_client(struct dp_driver *d, struct error *err)
 {
 	struct kubeconfig_opts k = { .path = d->config.kubeconfig };
@@ -237,8 +281,12 @@ static int start_dra(struct dp_driver *d, struct error *err)
 int driver_start(struct dp_driver *d, struct error *err)
 {
 	const struct dp_driver_config *c = &d->config;
-	int r = resolve_root(d, err);
+	int r;
 
+	d->had_kubelet = has_kubelet(d);
+	r = resolve_root(d, err);
+	if (r == 0)
+		r = start_http(d, err);
 	if (r < 0)
 		return r;
 	(void)timestamp_print(clock_wall(loop_clock(d->loop)), TIMESTAMP_MICRO, d->started);
@@ -249,6 +297,8 @@ int driver_start(struct dp_driver *d, struct error *err)
 	r = c->mode == DP_MODE_DRA ? start_dra(d, err) : plugin_mode_start(d, &d->plugin, err);
 	if (r == 0 && c->tick && c->tick_ms > 0)
 		loop_timer_start(&d->tick, c->tick_ms);
+	if (r == 0)
+		loop_timer_start(&d->unregistered, UNREGISTERED_MS);
 	return r;
 }
 
@@ -273,10 +323,11 @@ static void driver_on_last(struct loop_timer *t)
 static void on_owed(struct loop_timer *t);
 
 /* No calls are left. Frees the parts in the order of their dependencies. */
-static void on_flushed(void *arg)
+static void on_unserved(void *arg)
 {
 	struct dp_driver *d = arg;
 
+	driver_http_free(TAKE(d->http));
 	publisher_free(TAKE(d->publisher));
 	claim_status_free(TAKE(d->status));
 	prepare_free(TAKE(d->prepare));
@@ -288,6 +339,16 @@ static void on_flushed(void *arg)
 		driver_on_last(&d->last);
 	else
 		loop_timer_start(&d->last, 0);
+}
+
+static void on_flushed(void *arg)
+{
+	struct dp_driver *d = arg;
+
+	if (d->flushed)
+		return;
+	d->flushed = true;
+	driver_http_stop(d->http, on_unserved, d);
 }
 
 /* All calls have ended. */
@@ -319,6 +380,7 @@ void driver_end(struct dp_driver *d, void (*done)(void *arg), void *arg)
 	d->on_ended = done;
 	d->ended_arg = arg;
 	loop_timer_stop(&d->tick);
+	loop_timer_stop(&d->unregistered);
 	if (d->reporter)
 		reporter_end(d->reporter);
 	if (d->dra)
@@ -413,6 +475,7 @@ int driver_new_on(struct loop *l, struct metrics *metrics, const struct dp_drive
 	d->log = (struct driver_log){ d->config.log, d->config.arg };
 	loop_timer_init(&d->tick, l, driver_on_tick);
 	loop_timer_init(&d->last, l, driver_on_last);
+	loop_timer_init(&d->unregistered, l, on_unregistered);
 	*ret_driver = d;
 	return 0;
 }
@@ -444,6 +507,7 @@ void dp_driver_free(struct dp_driver *d)
 	}
 	device_table_free(d->table);
 	kubeconfig_release(&d->kubeconfig);
+	metrics_free(d->own_metrics);
 	if (d->own_loop)
 		loop_free(d->loop);
 	arena_release(&d->arena);

@@ -21,6 +21,7 @@
 
 struct claim_status;
 struct dra_mode;
+struct driver_http;
 struct metrics;
 struct plugin_mode;
 
@@ -30,6 +31,8 @@ struct dp_driver {
 	struct driver_log log;
 	struct loop *loop;
 	struct metrics *metrics; /* or NULL */
+	struct metrics *own_metrics; /* the same, if nobody else keeps it; or NULL */
+	struct driver_http *http; /* or NULL */
 	struct device_table *table; /* NULL: dp_driver_set_devices() was not called yet */
 	struct kubeconfig kubeconfig;
 	struct client *client; /* NULL for device plugins */
@@ -42,7 +45,10 @@ struct dp_driver {
 	struct loop_timer tick, last;
 	struct loop_signal *signals[2];
 	char started[TIMESTAMP_SIZE]; /* time of the start */
-	bool own_loop, ending, silent, killed;
+	bool own_loop, ending, silent, flushed, killed;
+	bool registered; /* the kubelet has accepted us */
+	bool had_kubelet; /* its folder for sockets was there when we started */
+	struct loop_timer unregistered; /* warns if nobody registers us */
 	void (*on_ended)(void *arg);
 	void *ended_arg;
 };

@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/core/mem.h"
@@ -260,6 +263,92 @@ static void any_thread_may_tell_health_and_the_last_word_counts(void **state UNU
 	assert_int_equal(rmdir(root), 0);
 }
 
+/* --- HTTP --------------------------------------------------------------------------------- */
+
+/* The reply to a GET; waits until the socket is there. */
+static void get(const char *socket_path, const char *path, char *reply, size_t size)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char request[128];
+	ssize_t n = 1;
+	size_t have = 0;
+	int fd = -1, r = -1;
+
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", socket_path);
+	while (r < 0) {
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		r = connect(fd, (struct sockaddr *)&at, sizeof(at));
+		if (r < 0)
+			close(fd);
+		(void)sched_yield();
+	}
+	(void)snprintf(request, sizeof(request),
+		       "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+	for (; n > 0 && have + 1 < size; have += (size_t)n) {
+		n = read(fd, reply + have, size - have - 1);
+		assert_true(n >= 0);
+	}
+	reply[have] = 0;
+	close(fd);
+}
+
+static void add_metrics(void *arg UNUSED, struct dp_metrics *m)
+{
+	static const char *const labels[] = { "gpu", "0", NULL };
+
+	(void)dp_metrics_add(m, "plug_temperature", "Degrees.", DP_GAUGE, labels, 42);
+}
+
+static void a_driver_serves_its_metrics_and_says_whether_it_is_ready(void **state UNUSED)
+{
+	char root[] = "/tmp/devplane-driver.XXXXXX", at[64], dir[64], reply[65536];
+	struct dp_driver_config c = config_of(root);
+	pthread_t runner;
+	struct dp_driver *d;
+	void *failed;
+
+	assert_non_null(mkdtemp(root));
+	(void)snprintf(at, sizeof(at), "unix:%s/http.sock", root);
+	(void)snprintf(dir, sizeof(dir), "%s/device-plugins", root);
+	c.metrics_address = at;
+	c.metrics = add_metrics;
+	assert_int_equal(dp_driver_new(&c, &d, NULL, 0), 0);
+	assert_int_equal(pthread_create(&runner, NULL, run, d), 0);
+	get(at + strlen("unix:"), "/metrics", reply, sizeof(reply));
+	assert_non_null(strstr(reply, " 200 "));
+	assert_non_null(strstr(reply, "devplane_driver_health_reports_total 0\n"));
+	assert_non_null(strstr(reply, "\nplug_temperature{gpu=\"0\"} 42\n"));
+	get(at + strlen("unix:"), "/healthz", reply, sizeof(reply));
+	assert_non_null(strstr(reply, " 200 "));
+	get(at + strlen("unix:"), "/readyz", reply, sizeof(reply));
+	assert_non_null(strstr(reply, " 503 "));
+	assert_non_null(strstr(reply, "not registered"));
+	get(at + strlen("unix:"), "/other", reply, sizeof(reply));
+	assert_non_null(strstr(reply, " 404 "));
+	dp_driver_stop(d);
+	assert_int_equal(pthread_join(runner, &failed), 0);
+	assert_null(failed);
+	dp_driver_free(d);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(rmdir(root), 0);
+}
+
+static void a_metrics_address_that_cannot_be_ends_the_run(void **state UNUSED)
+{
+	char root[] = "/tmp/devplane-driver.XXXXXX", message[256];
+	struct dp_driver_config c = config_of(root);
+	struct dp_driver *d;
+
+	assert_non_null(mkdtemp(root));
+	c.metrics_address = "nowhere";
+	assert_int_equal(dp_driver_new(&c, &d, NULL, 0), 0);
+	assert_int_equal(dp_driver_run(d, message, sizeof(message)), -1);
+	assert_non_null(strstr(message, "metrics address \"nowhere\""));
+	dp_driver_free(d);
+	assert_int_equal(rmdir(root), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +357,8 @@ int main(void)
 		cmocka_unit_test(a_status_that_cannot_be_is_refused),
 		cmocka_unit_test(a_root_folder_that_cannot_be_ends_the_run),
 		cmocka_unit_test(any_thread_may_tell_health_and_the_last_word_counts),
+		cmocka_unit_test(a_driver_serves_its_metrics_and_says_whether_it_is_ready),
+		cmocka_unit_test(a_metrics_address_that_cannot_be_ends_the_run),
 	};
 
 	return cmocka_run_group_tests_name("drivers/driver", tests, NULL, NULL);

@@ -148,6 +148,7 @@ static void plugin_mode_tell(struct plugin_mode *m, bool yes, const char *messag
 {
 	const struct dp_driver_config *c = &m->driver->config;
 
+	m->driver->registered = yes;
 	if (c->registered)
 		c->registered(c->arg, yes, message);
 }
