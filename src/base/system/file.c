@@ -5,6 +5,7 @@
  */
 #include "base/system/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -112,4 +113,30 @@ int file_write_atomic_for(const char *path, struct str content, unsigned mode, u
 int file_write_atomic(const char *path, struct str content, unsigned mode, struct error *err)
 {
 	return file_write_atomic_for(path, content, mode, KEEP, KEEP, err);
+}
+
+/* "PREFIX*.json.XXXXXX" */
+static bool is_temporary(struct str name, struct str prefix)
+{
+	static const size_t tail = 7;
+
+	if (name.n <= prefix.n + tail - 1 || !str_starts(name, prefix) ||
+	    name.p[name.n - tail] != '.')
+		return false;
+	for (size_t i = name.n - tail + 1; i < name.n; i++)
+		if (!str_is_alnum(name.p[i]))
+			return false;
+	return str_ends(str_of(name.p, name.n - tail), STR(".json"));
+}
+
+void file_sweep(const char *folder, const char *prefix)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (is_temporary(str_from(e->d_name), str_from(prefix)))
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		(void)closedir(d);
 }

@@ -20,4 +20,10 @@ int file_write_atomic(const char *path, struct str content, unsigned mode, struc
 int file_write_atomic_for(const char *path, struct str content, unsigned mode, unsigned uid,
 			  unsigned gid, struct error *err);
 
+/*
+ * Removes temporary files that were left in a folder by processes that died while they wrote files
+ * with names "PREFIX*.json". Nobody else may be writing such files.
+ */
+void file_sweep(const char *folder, const char *prefix);
+
 #endif

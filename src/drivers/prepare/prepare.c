@@ -2,7 +2,7 @@
  * An op is one claim in one call. The first op of a claim runs, the others wait behind it. A
  * prepare goes through these steps: the lock (if there are other instances), the API server, the
  * checkpoint, the vendor, the CDI file, and the checkpoint again. An unprepare: the lock, the
- * vendor, and the checkpoint. An op may end at each step.
+ * checkpoint, the vendor, the CDI file, and the checkpoint again. An op may end at each step.
  *
  * An op whose call has ended is dropped before the vendor is called. Requests on different
  * connections are read in any order: after a pause, or from a connection that was lost, a prepare
@@ -26,6 +26,7 @@
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "base/system/boot.h"
+#include "base/system/file.h"
 #include "base/system/folder.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
@@ -345,6 +346,27 @@ static struct dp_claim *again_new(struct dp_claim *c)
 	return c->again;
 }
 
+/*
+ * A vendor that dies in the middle of unprepare() may have undone the claim already. So the claim
+ * is no longer prepared from here on, and the next prepare() does it again.
+ */
+static void start_unprepare(struct prepare_op *op)
+{
+	struct dp_claim *c = op->claim;
+	enum claim_state before = c->state;
+	struct error err;
+
+	if (c->owner->opts.unprepare && before == CLAIM_PREPARED) {
+		c->state = CLAIM_STARTED;
+		if (prepare_save(c->owner, &err) < 0) {
+			c->state = before;
+			op_end(op, &err);
+			return;
+		}
+	}
+	ask_vendor(c, c->owner->opts.unprepare);
+}
+
 static void op_run(struct prepare_op *op)
 {
 	struct dp_claim *c = op->claim;
@@ -355,7 +377,7 @@ static void op_run(struct prepare_op *op)
 	else if (check_caller(op, &err) < 0)
 		op_end(op, &err);
 	else if (op->unprepare)
-		ask_vendor(c, c->owner->opts.unprepare);
+		start_unprepare(op);
 	else
 		fetch(is_prepared(c) ? again_new(c) : c);
 }
@@ -492,6 +514,16 @@ static int open_lock(struct prepare *p, struct error *err)
 	return 0;
 }
 
+/* Temporary files of a driver that died while it wrote. */
+static void sweep(const struct prepare *p)
+{
+	CLEANUP(buf_release) struct buf cdi = BUF_INIT(KIB);
+
+	file_sweep(p->opts.dir, "prepared.json");
+	(void)buf_printf(&cdi, "k8s.%s-claim-", p->opts.driver);
+	file_sweep(p->opts.cdi_dir, cdi.p);
+}
+
 int prepare_new(const struct prepare_opts *opts, struct prepare **ret_prepare, struct error *err)
 {
 	struct buf file = BUF_INIT(4 * KIB);
@@ -513,6 +545,9 @@ int prepare_new(const struct prepare_opts *opts, struct prepare **ret_prepare, s
 		r = open_lock(p, err);
 	if (r == 0)
 		r = prepare_load(p, err);
+	/* Another instance may be writing right now. */
+	if (r == 0 && !opts->shared)
+		sweep(p);
 	if (r < 0) {
 		prepare_free(p);
 		return r;

@@ -10,8 +10,8 @@
  * the vendor then fails, the claim stays prepared as before.
  *
  * The checkpoint, plugins/DRIVER/prepared.json, lists claims that are prepared or being prepared.
- * It is written before the vendor is called, so a crash loses no claim. A file that cannot be
- * parsed is renamed and logged.
+ * It is written before the vendor is called, so a crash loses no claim, and a claim whose unprepare
+ * was cut short is prepared anew. A file that cannot be parsed is renamed and logged.
  *
  * With rolling updates all instances share that file, and serialize.lock lets only one work at a
  * time.
