@@ -1,5 +1,6 @@
-// Availability of pools that no single node publishes: shared devices and network-attached ones. Real drivers prepare them, the real
-// scheduler gives them out, node agents run the pods; the slices come from the test, as from a vendor's own controller.
+// Availability of devices that are more than one for one: shared, network-attached and divided ones. Real drivers publish and prepare
+// them, the real scheduler gives them out, node agents run the pods. Where a driver cannot say it, the slices come from the test, as
+// from a vendor's own controller.
 import assert from "node:assert/strict"
 import { dra, expect, unique } from "./api_lib.mjs"
 import { finish, start, test, until } from "./lib.mjs"
@@ -12,15 +13,32 @@ const { client } = cluster
 await startScheduler(cluster)
 await startController(cluster)
 
-async function startDriver(name) {
-	const node = await cluster.node(name)
+const nodes = {}
+// A driver with 4 GPUs in the pool "fabric", whose slices come from the test; or with other flags.
+async function startDriver(name, ...flags) {
+	const node = (nodes[name] ??= await cluster.node(name))
 	const driver = start("driver", "sim", "--kubeconfig", cluster.server.kubeconfig, "--node-name", name, "--root-dir", node.root, "--cdi-dir", `${node.root}/cdi`,
-		"--log-format", "text", "--metrics-bind-address", "127.0.0.1:0", "--devices", "4", "--pool", "fabric", "--no-slices")
+		"--log-format", "text", "--metrics-bind-address", "127.0.0.1:0", ...(flags.length ? flags : ["--devices", "4", "--pool", "fabric", "--no-slices"]))
 	await until("driver", () => driver.out.includes("health and metrics at") || driver.child.exitCode !== null)
 	assert.equal(driver.child.exitCode, null, driver.err)
+	return driver
 }
-for (const name of ["n1", "n2"])
-	await startDriver(name)
+const drivers = [await startDriver("n1"), await startDriver("n2")]
+
+// Replaces the drivers of both nodes, and deletes their slices.
+async function restartDrivers(flags) {
+	for (const driver of drivers.splice(0)) {
+		driver.child.kill("SIGTERM")
+		await driver.ended
+	}
+	for (const s of (await client.get(`${dra}/resourceslices`)).body.items)
+		expect(await client.delete(`${dra}/resourceslices/${s.metadata.name}`), 200)
+	for (const [name, more] of Object.entries(flags))
+		drivers.push(await startDriver(name, ...more))
+}
+// The slice of a pool with this device, as the driver published it.
+const sliceWith = (pool, device) => until(`slice of ${pool} with ${device}`, async () =>
+	(await client.get(`${dra}/resourceslices`)).body.items.find((s) => s.spec.pool.name === pool && s.spec.devices?.some((d) => d.name === device))?.metadata.name)
 
 expect(await client.post(`${dra}/deviceclasses`, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: `device.driver == "${DRIVER}"` } }] } }), 201)
 
@@ -109,6 +127,72 @@ await test("a pool that some nodes reach is free for those alone", async () => {
 	const pod = await running(await run())
 	assert.equal(pod.spec.nodeName, "n2")
 	await status(slice, (s) => s.summary.allocatedDevices === 1 && s.summary.availableDevices === 1)
+	await remove(pod, elsewhere)
+})
+
+await test("a driver publishes shared devices, and claims get parts of them", async () => {
+	await restartDrivers({ n1: ["--devices", "1", "--shares"] })
+	const slice = await sliceWith("n1", "gpu-0")
+	await show(slice, "gpu-0=Available")
+	const first = await running(await run(capacity("50Gi")))
+	await status(slice, (s) => states(s) === "gpu-0=PartiallyAllocated" && s.devices[0].availableCapacity.memory === "30Gi")
+	const waits = await run(capacity("40Gi"))
+	await cluster.pod(waits, refused(/./))
+	const least = await running(await run())
+	await status(slice, (s) => s.devices[0].availableCapacity.memory === "29Gi")
+	await remove(first)
+	await running(waits)
+	await remove(least, waits)
+	await show(slice, "gpu-0=Available")
+})
+
+const profile = (name) => ({ selectors: [{ cel: { expression: `device.attributes["${DRIVER}"].type == "partition" && device.attributes["${DRIVER}"].profile == "${name}"` } }] })
+const whole = { selectors: [{ cel: { expression: `device.attributes["${DRIVER}"].type == "gpu"` } }] }
+
+await test("a GPU is given out in parts or as a whole, and each takes from the same counters", async () => {
+	await restartDrivers({ n1: ["--devices", "1", "--partitions"] })
+	const slice = await sliceWith("n1", "gpu-0")
+	const state = (name) => async (wanted) => status(slice, (s) => wanted.test(states({ devices: s.devices.filter((d) => d.name === name) })))
+	await state("gpu-0")(/=Available$/)
+	const half = await running(await run(profile("3g.40gb")))
+	await state("gpu-0")(/Unavailable/)
+	const refusedWhole = await run(whole)
+	await cluster.pod(refusedWhole, refused(/./))
+	const small = []
+	for (let i = 0; i < 3; i++)
+		small.push(await running(await run(profile("1g.10gb"))))
+	const last = await run(profile("1g.10gb"))
+	await cluster.pod(last, refused(/./))
+	await remove(half)
+	await running(last)
+	await remove(last, ...small)
+	await running(refusedWhole)
+	await state("gpu-0-1g10gb-0")(/Unavailable/)
+	await remove(refusedWhole)
+	await state("gpu-0-1g10gb-0")(/=Available$/)
+})
+
+await test("one driver publishes a fabric, and those of other nodes prepare its devices", async () => {
+	const fabric = (...more) => ["--devices", "1", "--fabric", "2", "--fabric-publisher", "n1", ...more]
+	await restartDrivers({ n1: fabric(), n2: fabric() })
+	const slice = await sliceWith("fabric", "fabric-0")
+	await show(slice, "fabric-0=Available fabric-1=Available")
+	const attached = { selectors: [{ cel: { expression: `device.attributes["${DRIVER}"].type == "fabric"` } }] }
+	const held = []
+	for (const nodeName of ["n1", "n2"])
+		held.push(await running(await run(attached, { nodeSelector: { "kubernetes.io/hostname": nodeName } })))
+	assert.deepEqual(held.map((p) => p.spec.nodeName), ["n1", "n2"])
+	await show(slice, "fabric-0=Allocated fabric-1=Allocated")
+	const { body } = await client.get(`${dra}/resourceslices`)
+	assert.equal(body.items.filter((s) => s.spec.pool.name === "fabric").length, 1)
+	await remove(...held)
+	// Now only n2 reaches it.
+	await restartDrivers({ n1: fabric("--fabric-nodes", "kubernetes.io/hostname=n2"), n2: fabric("--fabric-nodes", "kubernetes.io/hostname=n2") })
+	await show(await sliceWith("fabric", "fabric-0"), "fabric-0=Available fabric-1=Available")
+	const elsewhere = await run(attached, { nodeSelector: { "kubernetes.io/hostname": "n1" } })
+	await cluster.pod(elsewhere, refused(/./))
+	const pod = await running(await run(attached))
+	assert.equal(pod.spec.nodeName, "n2")
 	await remove(pod, elsewhere)
 })
 

@@ -399,6 +399,18 @@ await test("health is told at once in all dialects, complete, with message and t
 	assert.equal(all.v1.status.code, codes.UNAVAILABLE)
 })
 
+await test("a device may be healthy with a message, in all dialects", async () => {
+	const sim = await startSim(["--devices", "1"])
+	const all = streams(sim)
+	const answer = await sim.tell("heal", "gpu-0", "--message", "one link is down")
+	assert.equal(answer.out, "gpu-0: Healthy -> Healthy: one link is down\n")
+	for (const [dialect, s] of Object.entries(all))
+		await until(`message by ${dialect}`, () => s.last && health(s)["gpu-0"][1] === "one link is down" && health(s)["gpu-0"][0] === "HEALTHY")
+	const [slice] = await published(sim.node, 1)
+	assert.equal(slice.spec.devices[0].taints, undefined)
+	await sim.stop()
+})
+
 await test("reports are repeated before the time-out, unless all devices are silent", async () => {
 	const sim = await startSim(["--devices", "2", "--health-heartbeat", "50ms"])
 	const s = streams(sim).v1
@@ -657,6 +669,10 @@ await test("wrong commands and flags say what to do", async () => {
 	await wrong(["brake", "gpu-0"], 2, /unknown command/)
 	await wrong(["--mode", "dra", "--root-dir", sim.root], 2, /needs --node-name/)
 	await wrong(["--node-name", "n", "--name", "No Good", "--root-dir", sim.root], 2, /driver name "No Good"/)
+	await wrong(["--mode", "plugin", "--partitions", "--root-dir", sim.root], 2, /use --mode dra/)
+	await wrong(["--node-name", "n", "--kind", "nic", "--partitions", "--root-dir", sim.root], 2, /--partitions is for --kind gpu, not nic/)
+	await wrong(["--node-name", "n", "--fabric", "1", "--fabric-nodes", "rack", "--root-dir", sim.root], 2, /"rack" is not a label NAME=VALUE/)
+	await wrong(["--node-name", "n", "--partitions", "--devices", "2000", "--root-dir", sim.root], 2, /more than 16384 devices and partitions/)
 	await wrong(["--mode", "plugin", "--resource", "cpu", "--root-dir", sim.root], 2, /"cpu" is not an extended resource/)
 	await wrong(["--node-name", "n", "--kubeconfig", "/nowhere", "--root-dir", `${scratch}/${unique("r")}`], 1, /\/nowhere/)
 	await wrong(["--node-name", sim.node, "--kubeconfig", server.kubeconfig, "--root-dir", sim.root], 1, /in use by another process/)
@@ -665,6 +681,35 @@ await test("wrong commands and flags say what to do", async () => {
 	await wrong(["list", "--root-dir", sim.root], 2, /choose one with --name: gpu.sim.devplane.dev, nic.sim.devplane.dev/)
 	assert.match((await tell("list", "--root-dir", sim.root, "--name", "nic.sim.devplane.dev")).out, /nic-0 +Healthy/)
 	await Promise.all([sim.stop(), other.stop()])
+})
+
+// --- partitions -------------------------------------------------------------------------------
+
+await test("parts of GPUs and their counters keep the limits of slices", async () => {
+	const sim = await startSim(["--devices", "10", "--partitions"])
+	const found = (await published(sim.node, 5)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+	// 8 and 2 counter sets, then 10 GPUs with 12 parts each.
+	assert.deepEqual(found.map((s) => s.spec.sharedCounters?.length ?? 0), [8, 2, 0, 0, 0])
+	assert.deepEqual(found.map((s) => s.spec.devices?.length ?? 0), [0, 0, 64, 64, 2])
+	assert.deepEqual(found.map((s) => [s.spec.pool.generation, s.spec.pool.resourceSliceCount]), Array(5).fill([1, 5]))
+	const part = found[2].spec.devices.find((d) => d.name === "gpu-0-2g20gb-2")
+	assert.deepEqual(part.consumesCounters, [{ counterSet: "gpu-0", counters: {
+		memory: { value: "20Gi" }, multiprocessors: { value: "28" }, "memory-slice-2": { value: "1" }, "memory-slice-3": { value: "1" } } }])
+	assert.equal(part.attributes.profile.string, "2g.20gb")
+	// A GPU fails with its parts; the others stay.
+	await sim.tell("fail", "gpu-9", "--message", "fell off the bus")
+	const tainted = async () => (await slices(sim.node)).flatMap((s) => s.spec.devices ?? []).filter((d) => d.taints).map((d) => d.name)
+	await until("13 taints", async () => (await tainted()).length === 13)
+	assert.ok((await tainted()).every((name) => name.startsWith("gpu-9")))
+	await sim.tell("heal", "gpu-9")
+	await until("no taints", async () => (await tainted()).length === 0)
+	await sim.stop()
+})
+
+await test("a driver that nobody registers says so", async () => {
+	const sim = await startSim(["--devices", "1"])
+	await until("a warning", () => /WARN.*not registered after 10 s, and .* had no kubelet/.test(sim.process.err), 60)
+	await sim.stop()
 })
 
 // --- the example --------------------------------------------------------------------------------

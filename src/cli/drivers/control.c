@@ -39,6 +39,13 @@ static const struct flag fail_flags[] = {
 	{ NULL },
 };
 
+static const struct flag heal_flags[] = {
+	{ "message", 'm', FLAG_STRING(struct control_options, message), .arg = "TEXT",
+	  .help = "message of the health report, for a device that works, but not as it should" },
+	CONTROL_FLAGS,
+	{ NULL },
+};
+
 static const struct flag list_flags[] = {
 	{ "output", 'o', FLAG_STRING(struct control_options, output), .choices = "text|json|yaml",
 	  .initial = "text", .help = "output format" },
@@ -207,7 +214,7 @@ const struct command cmd_driver_sim_fail = CHANGE(
 	fail_flags);
 const struct command cmd_driver_sim_heal = CHANGE(
 	"heal", "make a device healthy again",
-	"The device, or \"all\", is reported Healthy, and loses its taint.", plain_flags);
+	"The device, or \"all\", is reported Healthy, and loses its taint.", heal_flags);
 const struct command cmd_driver_sim_silence = CHANGE(
 	"silence", "stop reporting a device",
 	"The driver leaves the device, or \"all\", out of its reports until it is failed, healed "

@@ -16,6 +16,9 @@ struct sim_options {
 	int64_t devices, numa_nodes, status_data;
 	bool no_status, no_slices;
 	const char *pool;
+	bool partitions, shares;
+	int64_t fabric;
+	const char *fabric_publisher, *fabric_nodes;
 };
 
 static const struct flag flags[] = {
@@ -50,6 +53,21 @@ static const struct flag flags[] = {
 	{ "no-slices", 0, FLAG_BOOL(struct sim_options, no_slices),
 	  .help = "publish no ResourceSlices, because something else does, as for a pool that "
 		  "several nodes can reach" },
+	{ "partitions", 0, FLAG_BOOL(struct sim_options, partitions),
+	  .help = "let each GPU be divided: publish its parts, and the counters that they share "
+		  "(KEP-4815)" },
+	{ "shares", 0, FLAG_BOOL(struct sim_options, shares),
+	  .help = "let several claims share a device, each with a part of its capacity "
+		  "(KEP-5075)" },
+	{ "fabric", 0, FLAG_INT(struct sim_options, fabric), .arg = "COUNT", .initial = "0",
+	  .max = DRIVER_DEVICES_MAX,
+	  .help = "number of devices in a second pool, \"fabric\", that several nodes reach; give "
+		  "it to the drivers of all these nodes" },
+	{ "fabric-publisher", 0, FLAG_STRING(struct sim_options, fabric_publisher), .arg = "NODE",
+	  .help = "node whose driver publishes the pool \"fabric\"; others only prepare its "
+		  "devices; default this node" },
+	{ "fabric-nodes", 0, FLAG_STRING(struct sim_options, fabric_nodes), .arg = "LABEL=VALUE",
+	  .help = "nodes that reach the pool \"fabric\"; default all" },
 	{ "no-status", 0, FLAG_BOOL(struct sim_options, no_status),
 	  .help = "do not write the status of claims" },
 	DRIVER_FLAGS(struct sim_options, driver),
@@ -118,6 +136,11 @@ static int start_vendor(struct driver_sim *v, struct error *err)
 		.no_slices = o->no_slices,
 		.control = true,
 		.pool = o->pool,
+		.partitions = o->partitions,
+		.shares = o->shares,
+		.fabric = (unsigned)o->fabric,
+		.fabric_publisher = o->fabric_publisher,
+		.fabric_label = o->fabric_nodes,
 		.status_data = (unsigned)o->status_data,
 		.dialects = dialects(o->dialect),
 		.timeout_s = (uint32_t)(o->driver.timeout / CLOCK_SEC),
@@ -182,21 +205,27 @@ const struct command cmd_driver_sim = {
 	.name = "sim",
 	.summary = "simulate GPUs, NICs or FPGAs",
 	.usage = "[COMMAND] [FLAGS]",
-	.about = "A driver without hardware: a DRA driver that publishes ResourceSlices, or a "
-		 "device plugin with --mode plugin. A container with a device gets the variables "
-		 "DEVPLANE_SIM_DEVICE_n and DEVPLANE_SIM_UUID_n, and a device node /dev/simKINDn, "
-		 "which is the host's /dev/null.\n\n"
-		 "While it runs, use its subcommands to fail, heal, silence, remove and restore "
-		 "devices. A failed device is reported Unhealthy with the message and, without "
-		 "--no-taint, tainted NoSchedule in its slice. The devices in the status of each "
-		 "prepared claim have the condition Ready, which follows.\n\n"
-		 "SIGTERM stops it cleanly: its sockets are removed, its slices stay.",
+	.about =
+		"A driver without hardware: a DRA driver that publishes ResourceSlices, or a "
+		"device plugin with --mode plugin. A container with a device gets the variables "
+		"DEVPLANE_SIM_DEVICE_n and DEVPLANE_SIM_UUID_n, and a device node /dev/simKINDn, "
+		"which is the host's /dev/null.\n\n"
+		"While it runs, use its subcommands to fail, heal, silence, remove and restore "
+		"devices. A failed device is reported Unhealthy with the message and, without "
+		"--no-taint, tainted NoSchedule in its slice. The devices in the status of each "
+		"prepared claim have the condition Ready, which follows.\n\n"
+		"With --partitions a GPU of 80 GiB can be divided into parts of 10, 20 and 40 GiB: "
+		"each is a device of type \"partition\" with a profile such as 1g.10gb. With "
+		"--shares claims share a device by requesting capacity. With --fabric there are "
+		"network-attached devices of type \"fabric\".\n\n"
+		"SIGTERM stops it cleanly: its sockets are removed, its slices stay.",
 	.examples = "devplane driver sim --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
 		    "d/n1\n"
 		    "devplane driver sim fail gpu-0 --message \"double-bit ECC error\" --root-dir "
 		    "d/n1\n"
 		    "devplane driver sim heal gpu-0 --root-dir d/n1\n"
-		    "devplane driver sim --mode plugin --kind nic --devices 8 --root-dir d/n1",
+		    "devplane driver sim --mode plugin --kind nic --devices 8 --root-dir d/n1\n"
+		    "devplane driver sim --partitions --devices 2 --node-name n1 --root-dir d/n1",
 	.exit_status = role_exit_status,
 	.environment = role_environment,
 	.flags = flags,

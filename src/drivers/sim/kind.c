@@ -10,6 +10,9 @@
 #include "base/core/limits.h"
 #include "net/tls/pki_sign.h"
 
+/* The rest of VENDOR_ATTRIBUTES is for parts of a device. */
+enum { KIND_ATTRIBUTES = 8, KIND_FABRIC_ATTRIBUTES = 6 };
+
 static const struct vendor_kind kinds[] = {
 	{ .name = "gpu",
 	  .model = "Devplane SimGPU 80GB",
@@ -83,20 +86,27 @@ void vendor_kind_describe(const struct vendor_kind *k, const struct vendor_devic
 	kind_number(&attributes[6], "numaNode", v->numa);
 	attributes[7] = (struct dp_attribute){ sizeof(attributes[7]), DP_VERSION, "driverVersion",
 					       "1.0.0", 0 };
+	/* A network-attached device has no place in a node. */
+	if (v->fabric) {
+		text(&attributes[2], "type", "fabric");
+		attributes[4] = attributes[7];
+	}
 	*d = (struct dp_device){ .size = sizeof(*d),
 				 .health = v->silent   ? DP_UNREPORTED
 					   : v->failed ? DP_UNHEALTHY
 						       : DP_HEALTHY,
 				 .name = v->name,
 				 .attributes = attributes,
-				 .nattributes = VENDOR_ATTRIBUTES,
+				 .nattributes = v->fabric ? KIND_FABRIC_ATTRIBUTES
+							  : KIND_ATTRIBUTES,
 				 .capacity = capacity,
 				 .message = v->message,
-				 .has_numa = 1,
+				 .has_numa = !v->fabric,
 				 .numa = v->numa };
 	for (size_t i = 0; i < VENDOR_CAPACITIES && k->capacity[i][0]; i++) {
-		capacity[i] = (struct dp_capacity){ sizeof(capacity[i]), 0, k->capacity[i][0],
-						    k->capacity[i][1] };
+		capacity[i] = (struct dp_capacity){ .size = sizeof(capacity[i]),
+						    .name = k->capacity[i][0],
+						    .quantity = k->capacity[i][1] };
 		d->ncapacity++;
 	}
 }

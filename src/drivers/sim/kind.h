@@ -6,7 +6,9 @@
 
 #include "devplane/driver.h"
 
-enum { VENDOR_TEXT = 64, VENDOR_ATTRIBUTES = 8, VENDOR_CAPACITIES = 2 };
+enum { VENDOR_TEXT = 64, VENDOR_ATTRIBUTES = 10, VENDOR_CAPACITIES = 2 };
+
+struct vendor_profile;
 
 struct vendor_device {
 	char name[VENDOR_TEXT]; /* "gpu-0" */
@@ -17,6 +19,11 @@ struct vendor_device {
 	int numa;
 	char *message; /* heap, or NULL */
 	bool failed, silent, removed;
+	bool fabric; /* in the pool that several nodes reach */
+	/* Only for a part of a GPU; see partition.h. */
+	const struct vendor_profile *profile; /* NULL: a whole device */
+	const struct vendor_device *parent;
+	unsigned placement;
 };
 
 struct vendor_kind {
@@ -28,7 +35,10 @@ struct vendor_kind {
 /* Returns NULL if not found. */
 const struct vendor_kind *vendor_kind_find(const char *name);
 
-/* Fills in the device with that index. Its UUID is derived from `seed`, so that nodes differ. */
+/*
+ * Fills in the device with that index. Its UUID is derived from `seed`, so that nodes differ.
+ * Devices are named KIND-INDEX.
+ */
 void vendor_kind_fill(const struct vendor_kind *k, const char *seed, unsigned index, int numa,
 		      struct vendor_device *ret_device);
 

@@ -12,6 +12,7 @@
 #include "base/report/log.h"
 #include "drivers/sdk/driver.h"
 #include "drivers/sim/control.h"
+#include "drivers/sim/devices.h"
 #include "drivers/sim/kind.h"
 #include "drivers/sim/status.h"
 
@@ -20,8 +21,7 @@ struct vendor {
 	const struct vendor_kind *kind;
 	char name[128], resource[128];
 	struct dp_driver *driver;
-	struct vendor_device *v;
-	size_t n;
+	struct vendor_devices devices;
 	struct vendor_status status;
 	struct vendor_control *control; /* or NULL */
 	void (*done)(void *arg); /* of vendor_stop() */
@@ -30,24 +30,16 @@ struct vendor {
 
 /* --- what a container gets ---------------------------------------------------------------- */
 
-/* "gpu-3" is the device with index 3. */
-static const struct vendor_device *vendor_find(const struct vendor *v, struct str name)
-{
-	for (size_t i = 0; i < v->n; i++)
-		if (str_eqz(name, v->v[i].name))
-			return &v->v[i];
-	return NULL;
-}
-
 /* Calls `edit` with the environment and the device node of a device. */
 static int edit_with(const struct vendor *v, const struct vendor_device *d, const char *config,
-		     int (*edit)(void *arg, const struct dp_edits *e), void *arg)
+		     const char *share, int (*edit)(void *arg, const struct dp_edits *e), void *arg)
 {
 	CLEANUP(buf_release) struct buf device = BUF_INIT(KIB);
 	CLEANUP(buf_release) struct buf uuid = BUF_INIT(KIB);
 	CLEANUP(buf_release) struct buf parameters = BUF_INIT(OPAQUE_PARAMETERS_MAX * 8);
 	CLEANUP(buf_release) struct buf path = BUF_INIT(KIB);
-	const char *env[4] = { NULL };
+	CLEANUP(buf_release) struct buf shared = BUF_INIT(KIB);
+	const char *env[5] = { NULL };
 	struct dp_node node = { .size = sizeof(node), .host_path = "/dev/null" };
 	struct dp_edits e = { .size = sizeof(e), .env = env, .nodes = &node, .nnodes = 1 };
 
@@ -59,6 +51,10 @@ static int edit_with(const struct vendor *v, const struct vendor_device *d, cons
 	if (config) {
 		(void)buf_printf(&parameters, "DEVPLANE_SIM_CONFIG_%u=%s", d->index, config);
 		env[2] = parameters.p;
+	}
+	if (share) {
+		(void)buf_printf(&shared, "DEVPLANE_SIM_SHARE_%u=%s", d->index, share);
+		env[config ? 3 : 2] = shared.p;
 	}
 	node.path = path.p;
 	return edit(arg, &e);
@@ -104,13 +100,13 @@ static int prepare(void *arg, struct dp_claim *c)
 	const char *config;
 
 	for (; (r = dp_claim_result(c, edit.at)); edit.at++) {
-		d = vendor_find(v, str_from(r->device));
+		d = vendor_devices_find(&v->devices, str_from(r->device));
 		if (!d || d->removed)
 			return dp_claim_fail(c, "the device is not plugged in");
 		config = r->nconfigs > 0 ? r->configs[r->nconfigs - 1]->parameters : NULL;
 		if (config && check_config(c, config) < 0)
 			return -1;
-		if (edit_with(v, d, config, edit_claim, &edit) < 0)
+		if (edit_with(v, d, config, r->share_id, edit_claim, &edit) < 0)
 			return -1;
 	}
 	vendor_status_tell(&v->status, c);
@@ -144,10 +140,10 @@ static int allocate(void *arg, struct dp_allocation *a)
 	const char *id;
 
 	for (size_t i = 0; (id = dp_allocation_device(a, i)); i++) {
-		d = vendor_find(v, str_from(id));
+		d = vendor_devices_find(&v->devices, str_from(id));
 		if (!d || d->removed)
 			return dp_allocation_fail(a, "the device is not plugged in");
-		if (edit_with(v, d, NULL, edit_allocation, a) < 0)
+		if (edit_with(v, d, NULL, NULL, edit_allocation, a) < 0)
 			return -1;
 		log_info(v->opts.log, "device allocated", LOG_Z("device", id));
 	}
@@ -163,36 +159,11 @@ static void on_log(void *arg, uint32_t level, const char *line)
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-static int tell_devices(struct vendor *v, struct error *err)
-{
-	struct dp_device *list = xcalloc(v->n + 1, sizeof(*list));
-	struct dp_attribute *attributes = xcalloc(v->n + 1,
-						  VENDOR_ATTRIBUTES * sizeof(*attributes));
-	struct dp_capacity *capacity = xcalloc(v->n + 1, VENDOR_CAPACITIES * sizeof(*capacity));
-	char message[512];
-	size_t n = 0;
-	int r;
-
-	for (size_t i = 0; i < v->n; i++) {
-		if (v->v[i].removed)
-			continue;
-		vendor_kind_describe(v->kind, &v->v[i], &attributes[n * VENDOR_ATTRIBUTES],
-				     &capacity[n * VENDOR_CAPACITIES], &list[n]);
-		list[n].pool = v->opts.pool;
-		n++;
-	}
-	r = dp_driver_set_devices(v->driver, list, n, message, sizeof(message));
-	free(list);
-	free(attributes);
-	free(capacity);
-	return r < 0 ? error_set(err, ERR_INTERNAL, "%s", message) : 0;
-}
-
 static void tell_health(struct vendor *v, const struct vendor_device *d)
 {
 	uint32_t health = d->failed ? DP_UNHEALTHY : DP_HEALTHY;
 
-	(void)dp_driver_set_health(v->driver, v->opts.pool, d->name,
+	(void)dp_driver_set_health(v->driver, vendor_devices_pool(&v->devices, d), d->name,
 				   d->silent ? DP_UNREPORTED : health, d->message);
 }
 
@@ -201,9 +172,9 @@ static void tell_pause(struct vendor *v)
 {
 	size_t present = 0, silent = 0;
 
-	for (size_t i = 0; i < v->n; i++) {
-		present += !v->v[i].removed;
-		silent += !v->v[i].removed && v->v[i].silent;
+	for (size_t i = 0; i < v->devices.n; i++) {
+		present += !v->devices.v[i].removed;
+		silent += !v->devices.v[i].removed && v->devices.v[i].silent;
 	}
 	dp_driver_pause_health(v->driver, present > 0 && silent == present);
 }
@@ -274,14 +245,12 @@ static void write_change(struct json_writer *out, const struct vendor_device *d,
 static int do_all(struct vendor *v, enum vendor_command command, struct str device,
 		  const char *message, struct json_writer *out)
 {
-	bool all = str_eqz(device, "all");
-
 	json_writer_begin_array(out);
-	for (size_t i = 0; i < v->n; i++) {
-		struct vendor_device *d = &v->v[i];
+	for (size_t i = 0; i < v->devices.n; i++) {
+		struct vendor_device *d = &v->devices.v[i];
 		const char *before = vendor_state_of(d);
 
-		if (!all && !str_eqz(device, d->name))
+		if (!vendor_device_is_meant(d, device))
 			continue;
 		if (d->removed && command != VENDOR_RESTORE)
 			continue;
@@ -297,29 +266,30 @@ static int do_all(struct vendor *v, enum vendor_command command, struct str devi
 int vendor_do(struct vendor *v, enum vendor_command command, struct str device, const char *message,
 	      struct json_writer *out, struct error *err)
 {
-	const struct vendor_device *d = vendor_find(v, device);
+	const struct vendor_device *d = vendor_devices_find(&v->devices, device);
 	int r = 0;
 
 	if (!d && !str_eqz(device, "all"))
 		return error_set(err, ERR_NOT_FOUND,
 				 "driver %s has no device \"%.*s\"; it has %s to %s, and \"all\"",
-				 v->name, STR_ARG(device), v->v[0].name, v->v[v->n - 1].name);
+				 v->name, STR_ARG(device), v->devices.v[0].name,
+				 v->devices.v[v->devices.n - 1].name);
 	if (d && d->removed && command != VENDOR_RESTORE)
 		return error_set(err, ERR_CONFLICT, "%s is not plugged in; \"restore\" it first",
 				 d->name);
 	r = do_all(v, command, device, message, out);
 	if (command == VENDOR_REMOVE || command == VENDOR_RESTORE)
-		r = tell_devices(v, err);
+		r = vendor_devices_publish(&v->devices, v->driver, err);
 	tell_pause(v);
-	vendor_status_changed(&v->status, d ? device : STR_NULL);
+	vendor_status_changed(&v->status, d && !v->opts.partitions ? device : STR_NULL);
 	return r;
 }
 
 void vendor_list(const struct vendor *v, struct json_writer *out)
 {
 	json_writer_begin_array(out);
-	for (size_t i = 0; i < v->n; i++) {
-		const struct vendor_device *d = &v->v[i];
+	for (size_t i = 0; i < v->devices.n; i++) {
+		const struct vendor_device *d = &v->devices.v[i];
 
 		json_writer_begin_object(out);
 		json_writer_keyz(out, "name");
@@ -339,20 +309,39 @@ void vendor_list(const struct vendor *v, struct json_writer *out)
 
 /* --- life --------------------------------------------------------------------------------- */
 
+static struct vendor_layout layout_of(const struct vendor *v)
+{
+	const struct vendor_opts *o = &v->opts;
+
+	return (struct vendor_layout){ .kind = v->kind,
+				       .driver = v->name,
+				       .node = o->node_name,
+				       .pool = o->pool,
+				       .devices = o->devices,
+				       .numa_nodes = o->numa_nodes,
+				       .partitions = o->partitions,
+				       .shares = o->shares,
+				       .fabric = o->fabric,
+				       .fabric_publisher = o->fabric_publisher,
+				       .fabric_label = o->fabric_label };
+}
+
+static int check_layout(const struct vendor *v, struct error *err)
+{
+	struct vendor_layout l = layout_of(v);
+
+	return vendor_layout_check(&l, v->opts.plugin, err);
+}
+
 static void make_devices(struct vendor *v)
 {
-	CLEANUP(buf_release) struct buf seed = BUF_INIT(KIB);
-	unsigned numas = v->opts.numa_nodes ? v->opts.numa_nodes : 1;
+	struct vendor_layout l = layout_of(v);
 
-	(void)buf_printf(&seed, "%s/%s", v->opts.node_name ? v->opts.node_name : "", v->name);
-	v->n = v->opts.devices;
-	v->v = xcalloc(v->n + 1, sizeof(*v->v));
-	for (size_t i = 0; i < v->n; i++)
-		vendor_kind_fill(v->kind, seed.p, (unsigned)i, (int)(i % numas), &v->v[i]);
+	vendor_devices_make(&v->devices, &l);
 	v->status = (struct vendor_status){ .driver = v->driver,
 					    .kind = v->kind,
-					    .devices = v->v,
-					    .ndevices = v->n,
+					    .devices = v->devices.v,
+					    .ndevices = v->devices.n,
 					    .data_size = v->opts.status_data,
 					    .off = v->opts.no_status || v->opts.plugin,
 					    .log = v->opts.log };
@@ -409,10 +398,12 @@ int vendor_new(const struct vendor_opts *opts, struct vendor **ret_vendor, struc
 	else
 		(void)snprintf(v->resource, sizeof(v->resource), "sim.devplane.dev/%s", opts->kind);
 	if (r == 0)
+		r = check_layout(v, err);
+	if (r == 0)
 		r = make_driver(v, err);
 	if (r == 0) {
 		make_devices(v);
-		r = tell_devices(v, err);
+		r = vendor_devices_publish(&v->devices, v->driver, err);
 	}
 	if (r < 0) {
 		vendor_free(v);
@@ -428,9 +419,7 @@ void vendor_free(struct vendor *v)
 		return;
 	vendor_control_free(v->control);
 	dp_driver_free(v->driver);
-	for (size_t i = 0; i < v->n; i++)
-		free(v->v[i].message);
-	free(v->v);
+	vendor_devices_release(&v->devices);
 	free(v);
 }
 

@@ -35,6 +35,9 @@ struct vendor_opts {
 	unsigned devices, numa_nodes;
 	unsigned status_data; /* as sim/status.h's data_size */
 	const char *pool; /* of its devices; NULL: the node's pool */
+	bool partitions, shares; /* as in sim/devices.h */
+	unsigned fabric;
+	const char *fabric_publisher, *fabric_label;
 	bool plugin, no_taint, no_health, no_status;
 	bool no_slices; /* somebody else does, for example for a pool shared by several nodes */
 	bool control; /* serve the control socket below root_dir, which must be set */
