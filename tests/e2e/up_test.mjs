@@ -287,4 +287,28 @@ await test("Ctrl-C stops all parts in order", async () => {
 	assert.equal((await c.run("down")).out, `devplane is not running in ${c.folder}\n`)
 })
 
+await test("a demo with all devices has divided, shared and network-attached ones", async () => {
+	const wrong = await c.run("up", "--demo-devices", "all")
+	assert.deepEqual([wrong.code, /--demo-devices all needs --demo/.test(wrong.err)], [2, true], wrong.err)
+	const all = await new Cluster().begin("--demo", "--demo-devices", "all")
+	const valid = await until("29 devices", async () => (await all.run("doctor")).out.match(/^ok +pools +8 with 29 devices, all valid$/m), 60)
+	assert.ok(valid)
+	// A part of a GPU, a share of an FPGA, and one that both nodes reach, in one pod.
+	const typed = (driver, type) => ({ selectors: [{ cel: { expression: `device.attributes["${driver}.sim.devplane.dev"].type == "${type}"` } }] })
+	const requests = [
+		{ name: "part", exactly: { deviceClassName: "mig", ...typed("mig", "partition") } },
+		{ name: "share", exactly: { deviceClassName: "fpga", ...typed("fpga", "fpga"), capacity: { requests: { memory: "4Gi" } } } },
+		{ name: "fabric", exactly: { deviceClassName: "fpga", ...typed("fpga", "fabric") } },
+	]
+	await made(all.client.post("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", { metadata: { name: "mixed" }, spec: { devices: { requests } } }))
+	await made(all.client.post("/api/v1/namespaces/default/pods", { metadata: { name: "mixed" }, spec: {
+		containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "all" }] } }],
+		resourceClaims: [{ name: "all", resourceClaimName: "mixed" }] } }))
+	await until("a pod that runs", async () => (await all.client.get("/api/v1/namespaces/default/pods/mixed")).body.status.phase === "Running", 60)
+	const { body } = await all.client.get("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/mixed")
+	assert.deepEqual(body.status.allocation.devices.results.map((r) => `${r.pool}/${r.device} ${r.consumedCapacity?.memory ?? ""}`),
+		["demo-1/gpu-0-1g10gb-0 ", "demo-1/fpga-0 4Gi", "fabric/fabric-0 1Gi"])
+	await all.stop()
+})
+
 finish()

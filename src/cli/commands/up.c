@@ -31,6 +31,7 @@ struct up_options {
 	const char *data_dir, *bind_address, *runtime, *endpoint;
 	int64_t port, nodes, v;
 	int64_t uid_base;
+	const char *demo_devices;
 	bool demo, detach, any_kubelet, sandbox;
 	struct flag_list etcd_servers, feature_gates;
 };
@@ -40,6 +41,10 @@ static const struct flag flags[] = {
 	{ "demo", 0, FLAG_BOOL(struct up_options, demo),
 	  .help = "run two hollow nodes, demo-0 and demo-1, with simulated GPUs and NICs, "
 		  "instead of this machine as a node" },
+	{ "demo-devices", 0, FLAG_STRING(struct up_options, demo_devices), .choices = "plain|all",
+	  .initial = "plain",
+	  .help = "--demo: all adds a GPU that can be divided, FPGAs that claims share, and FPGAs "
+		  "that both nodes reach" },
 	{ "nodes", 0, FLAG_INT(struct up_options, nodes), .arg = "COUNT", .initial = "0", .min = 0,
 	  .max = 10000,
 	  .help = "number of additional hollow nodes, named hollow-0, hollow-1 and so on" },
@@ -102,6 +107,9 @@ static int plan_nodes(struct up_command *v, struct error *err)
 
 	v->plan.hollow = o->nodes;
 	v->plan.demo = o->demo;
+	v->plan.varied = strcmp(o->demo_devices, "all") == 0;
+	if (v->plan.varied && !o->demo)
+		return cli_bad_usage(v->cli, err, "--demo-devices all needs --demo");
 	if (o->demo && !o->runtime && !o->endpoint)
 		return 0;
 	r = up_check_host_name(&v->cli->arena, &v->plan.local_node, err);

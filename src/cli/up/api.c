@@ -169,6 +169,12 @@ void up_api_make_demo(struct up_api *u, void (*done)(void *arg, const struct err
 	make_account(u, "nic");
 	make_class(u, "gpu");
 	make_class(u, "nic");
+	if (u->plan->varied) {
+		make_account(u, "fpga");
+		make_account(u, "mig");
+		make_class(u, "fpga");
+		make_class(u, "mig");
+	}
 	api_make(u, STR("/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
 		 str_from(disk_crd_yaml), STR("application/yaml"));
 }

@@ -142,12 +142,26 @@ static void hollow_words(struct words *w, const struct up_plan *p, const struct 
 	roles_add_list(w, "feature-gates", p->feature_gates);
 }
 
+static const char *const demo_nodes[2] = { "demo-0", "demo-1" };
+
+enum { DEMO_FABRIC = 2 }; /* devices that both nodes of the demo reach */
+
 static void driver_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	roles_add(w, "driver");
 	roles_add(w, "sim");
-	add_flag(w, "kind", r->device);
+	add_flag(w, "kind", r->simulates ? r->simulates : r->device);
 	add_number(w, "devices", r->devices);
+	if (r->simulates)
+		add_flag(w, "name", up_driver_name(p, r));
+	if (r->partitions)
+		roles_add(w, "--partitions");
+	if (r->shares)
+		roles_add(w, "--shares");
+	if (r->fabric) {
+		add_number(w, "fabric", DEMO_FABRIC);
+		add_flag(w, "fabric-publisher", demo_nodes[0]);
+	}
 	add_flag(w, "node-name", r->node);
 	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
 	add_flag(w, "cdi-dir", p->layout.cdi);
@@ -186,41 +200,56 @@ static struct up_role *add_role(struct up_plan *p, enum up_kind kind, const char
 	return r;
 }
 
-static void add_demo_nodes(struct up_plan *p, const char *const names[2])
+static void add_demo_nodes(struct up_plan *p)
 {
 	for (int i = 0; i < 2; i++) {
 		struct up_role *r = add_role(p, UP_NODE,
-					     arena_printf(p->arena, "node-%s", names[i]));
+					     arena_printf(p->arena, "node-%s", demo_nodes[i]));
 
-		r->node = names[i];
+		r->node = demo_nodes[i];
 		r->place = i;
 	}
 }
 
-static void add_demo_drivers(struct up_plan *p, const char *const names[2])
+static void add_demo_driver(struct up_plan *p, const struct up_role *like, int place, int user)
 {
-	static const struct {
-		const char *kind;
-		int devices;
-	} drivers[] = { { "gpu", 4 }, { "nic", 2 } };
+	const char *node = demo_nodes[place];
+	struct up_role *r = add_role(p, UP_DRIVER,
+				     arena_printf(p->arena, "driver-%s-%s", like->device, node));
+	const char *name = r->name;
 
-	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 0; j < ARRAY_SIZE(drivers); j++) {
-			struct up_role *r = add_role(
-				p, UP_DRIVER,
-				arena_printf(p->arena, "driver-%s-%s", drivers[j].kind, names[i]));
+	*r = *like;
+	r->name = name;
+	r->kind = UP_DRIVER;
+	r->node = node;
+	r->place = place;
+	r->user = UP_DRIVER_USERS + user;
+}
 
-			r->node = names[i];
-			r->place = (int)i;
-			r->user = UP_DRIVER_USERS + (int)(i * ARRAY_SIZE(drivers) + j);
-			r->device = drivers[j].kind;
-			r->devices = drivers[j].devices;
-		}
+static void add_demo_drivers(struct up_plan *p)
+{
+	static const struct up_role plain[] = { { .device = "gpu", .devices = 4 },
+						{ .device = "nic", .devices = 2 } };
+	static const struct up_role fpga = {
+		.device = "fpga", .devices = 1, .shares = true, .fabric = true
+	};
+	static const struct up_role mig = {
+		.device = "mig", .devices = 1, .simulates = "gpu", .partitions = true
+	};
+	int user = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(plain); j++)
+			add_demo_driver(p, &plain[j], i, user++);
+	if (!p->varied)
+		return;
+	for (int i = 0; i < 2; i++)
+		add_demo_driver(p, &fpga, i, user++);
+	add_demo_driver(p, &mig, 1, user);
 }
 
 void up_plan_roles(struct up_plan *p)
 {
-	static const char *const demo[2] = { "demo-0", "demo-1" };
 	struct up_role *r;
 
 	p->roles = ARENA_ARRAY(p->arena, struct up_role, 16);
@@ -233,11 +262,11 @@ void up_plan_roles(struct up_plan *p)
 		r->runtime = p->runtime_endpoint != NULL;
 	}
 	if (p->demo)
-		add_demo_nodes(p, demo);
+		add_demo_nodes(p);
 	if (p->hollow > 0)
 		add_role(p, UP_HOLLOW, "hollow")->node = "hollow";
 	if (p->demo)
-		add_demo_drivers(p, demo);
+		add_demo_drivers(p);
 }
 
 size_t up_plan_nodes(const struct up_plan *p)

@@ -25,8 +25,10 @@ struct up_role {
 	const char *name;
 	enum up_kind kind;
 	const char *node; /* of a node or a driver; for UP_HOLLOW the prefix of its nodes' names */
-	const char *device; /* of a driver: "gpu" */
+	const char *device; /* of a driver: "gpu"; its name and account have this */
 	int devices;
+	const char *simulates; /* the kind of its devices, if it is not `device`; or NULL */
+	bool partitions, shares, fabric; /* of a driver: flags of `driver sim` */
 	bool runtime; /* a node: its containers are real */
 	int user; /* its number above the plan's uid_base; 0: the user of `up` */
 	int place; /* for a demo's node and its drivers: the node's number; else -1 */
@@ -43,6 +45,7 @@ struct up_plan {
 	const char *local_node; /* NULL: no local node */
 	int64_t hollow; /* number of additional hollow nodes */
 	bool demo;
+	bool varied; /* the demo has partitioned, shared and network-attached devices, too */
 	bool any_kubelet; /* the server does not verify kubelets' certificates */
 	int64_t v; /* log verbosity of the roles */
 	const char *scheduler_config; /* NULL: none */

@@ -142,6 +142,22 @@ static void the_demo_has_two_nodes_and_four_drivers(void **state)
 	assert_true(has_word(p, "node-demo-0", "--runtime=hollow"));
 }
 
+static void a_demo_with_all_devices_has_three_drivers_more(void **state)
+{
+	struct up_plan *p = make_plan(*state);
+
+	p->demo = p->varied = true;
+	up_plan_roles(p);
+	assert_int_equal(p->n, 12);
+	assert_true(has_word(p, "driver-mig-demo-1", "--kind=gpu"));
+	assert_true(has_word(p, "driver-mig-demo-1", "--name=mig.sim.devplane.dev"));
+	assert_true(has_word(p, "driver-mig-demo-1", "--partitions"));
+	assert_true(has_word(p, "driver-fpga-demo-1", "--shares"));
+	assert_true(has_word(p, "driver-fpga-demo-1", "--fabric=2"));
+	assert_true(has_word(p, "driver-fpga-demo-1", "--fabric-publisher=demo-0"));
+	assert_false(has_word(p, "driver-gpu-demo-1", "--partitions"));
+}
+
 static void nobody_is_elected_unless_an_etcd_is_shared(void **state)
 {
 	const char *urls[] = { "http://e:2379" };
@@ -250,7 +266,7 @@ static void users_are_each_roles_own(void **state)
 	unsigned seen[16] = { 0 };
 	size_t n = 0;
 
-	p->demo = true;
+	p->demo = p->varied = true;
 	p->uid_base = 5000;
 	up_plan_roles(p);
 	for (size_t i = 0; i < p->n; i++) {
@@ -439,6 +455,7 @@ int main(void)
 		TEST(a_state_of_a_newer_program_is_refused),
 		TEST(an_invalid_state_file_is_rejected),
 		TEST(the_demo_has_two_nodes_and_four_drivers),
+		TEST(a_demo_with_all_devices_has_three_drivers_more),
 		TEST(nobody_is_elected_unless_an_etcd_is_shared),
 		TEST(gates_reach_every_role_that_has_them),
 		TEST(one_hollow_node_has_its_number_too),

@@ -107,6 +107,8 @@ static void devices_describe(const struct vendor_devices *d, const struct vendor
 	if (d->layout.shares)
 		vendor_share_describe(capacity, to);
 	to->pool = vendor_devices_pool(d, v);
+	/* It is attached to the node of the first pod. */
+	to->binds_to_node = v->fabric;
 }
 
 static void describe_sets(const struct vendor_devices *d, struct arena *a, struct dp_inventory *in)
