@@ -200,6 +200,12 @@ static void send_step(struct publisher *p, const struct slice_step *s, struct ar
 	}
 }
 
+/* A driver that may not list these slices still publishes those of its node. */
+static bool common_is_known(const struct publisher *p)
+{
+	return p->common.informer && informer_synced(p->common.informer);
+}
+
 static void publisher_decide(struct publisher *p)
 {
 	struct slice_caches caches = { .node = informer_cache(p->node.informer) };
@@ -208,7 +214,7 @@ static void publisher_decide(struct publisher *p)
 	struct error err;
 
 	arena_init(&a, SIZE_MAX);
-	if (p->common.informer)
+	if (common_is_known(p))
 		caches.common = informer_cache(p->common.informer);
 	if (slice_plan_next(&p->plan, p->table, &caches, &a, &s, &err) < 0) {
 		publisher_fail(p, "read the ResourceSlices", &err);
@@ -220,18 +226,12 @@ static void publisher_decide(struct publisher *p)
 		p->settled = false;
 		send_step(p, &s, &a);
 	} else {
-		if (!p->settled)
+		if (!p->settled && (!p->common.informer || caches.common))
 			driver_log(p->opts.log, DP_LOG_DEBUG, "ResourceSlices are published");
 		p->failure.msg[0] = 0;
-		p->settled = true;
+		p->settled = !p->common.informer || caches.common;
 	}
 	arena_release(&a);
-}
-
-static bool has_synced(const struct publisher *p)
-{
-	return informer_synced(p->node.informer) &&
-	       (!p->common.informer || informer_synced(p->common.informer));
 }
 
 /* Why the slices cannot be read; code ERR_OK if they can. */
@@ -247,7 +247,7 @@ static void publisher_on_task(struct loop_task *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, task);
 
-	if (!p->table || !has_synced(p) || client_busy(&p->request))
+	if (!p->table || !informer_synced(p->node.informer) || client_busy(&p->request))
 		return;
 	if (p->awaited || p->gone_uid) {
 		if (!caught_up(p))

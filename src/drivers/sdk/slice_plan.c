@@ -484,21 +484,16 @@ static bool is_ours(const struct pool_view *v, const struct slice_caches *existi
 	return !v->source || (!v->source->prepare_only && (!v->source->common || existing->common));
 }
 
-int slice_plan_next(struct slice_plan *p, const struct device_table *t,
-		    const struct slice_caches *existing, struct arena *a,
-		    struct slice_step *ret_step, struct error *err)
+static int plan_pools(struct slice_plan *p, const struct device_table *t,
+		      const struct slice_caches *existing, bool common, struct arena *a,
+		      struct slice_step *ret_step, struct error *err)
 {
-	int r;
-
-	*ret_step = (struct slice_step){ .action = SLICE_NONE };
-	if (must_yield(p, existing->node, false) || must_yield(p, existing->common, true))
-		return 0;
-	list_pools(p, t, existing);
 	for (size_t i = 0; i < p->pools.n; i++) {
 		struct pool_view v = { .plan = p, .pool = &p->pools.v[i], .a = a };
+		int r;
 
 		slice_plan_gather(&v, t);
-		if (!is_ours(&v, existing))
+		if ((v.source && v.source->common) != common || !is_ours(&v, existing))
 			continue;
 		r = place_all(&v, existing->node, false, err);
 		if (r == 0)
@@ -509,4 +504,21 @@ int slice_plan_next(struct slice_plan *p, const struct device_table *t,
 			return 0;
 	}
 	return 0;
+}
+
+int slice_plan_next(struct slice_plan *p, const struct device_table *t,
+		    const struct slice_caches *existing, struct arena *a,
+		    struct slice_step *ret_step, struct error *err)
+{
+	int r;
+
+	*ret_step = (struct slice_step){ .action = SLICE_NONE };
+	if (must_yield(p, existing->node, false) || must_yield(p, existing->common, true))
+		return 0;
+	list_pools(p, t, existing);
+	/* The node's own pools first: they must not wait if others cannot be written. */
+	r = plan_pools(p, t, existing, false, a, ret_step, err);
+	if (r == 0 && ret_step->action == SLICE_NONE)
+		r = plan_pools(p, t, existing, true, a, ret_step, err);
+	return r;
 }

@@ -525,6 +525,26 @@ static void nothing_is_published_for_other_nodes_before_their_slices_are_known(v
 	release(&w);
 }
 
+static void the_nodes_own_pools_come_first(void **state UNUSED)
+{
+	struct dp_pool pool = { .size = sizeof(pool), .name = "a-fabric", .all_nodes = 1 };
+	struct dp_device v[] = { { .size = sizeof(v[0]), .name = "a", .pool = "a-fabric" },
+				 { .size = sizeof(v[0]), .name = "b" } };
+	struct dp_inventory in = {
+		.size = sizeof(in), .devices = v, .ndevices = 2, .pools = &pool, .npools = 1
+	};
+	struct world w;
+
+	init(&w, false);
+	set_inventory(&w, &in);
+	assert_true(step(&w));
+	assert_int_equal(cache_count(&w.there), 1);
+	assert_int_equal(cache_count(&w.common), 0);
+	settle(&w);
+	assert_int_equal(cache_count(&w.common), 1);
+	release(&w);
+}
+
 static void devices_that_select_nodes_leave_the_nodes_slices(void **state UNUSED)
 {
 	struct dp_counter memory = { sizeof(memory), 0, "memory", "8Gi" };
@@ -602,6 +622,7 @@ int main(void)
 		cmocka_unit_test(pools_of_other_drivers_are_left_alone),
 		cmocka_unit_test(
 			nothing_is_published_for_other_nodes_before_their_slices_are_known),
+		cmocka_unit_test(the_nodes_own_pools_come_first),
 		cmocka_unit_test(devices_that_select_nodes_leave_the_nodes_slices),
 		cmocka_unit_test(taints_are_published_in_place_and_keep_their_times),
 	};
