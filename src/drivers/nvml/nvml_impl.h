@@ -1,0 +1,38 @@
+/*
+ * nvml_impl - the session's insides, shared by the files that call NVML.
+ */
+#ifndef DRIVERS_NVML_NVML_IMPL_H
+#define DRIVERS_NVML_NVML_IMPL_H
+
+#include "drivers/nvml/abi.h"
+#include "drivers/nvml/nvml.h"
+
+/* One function pointer per symbol, under the symbol's name; NULL: the library does not have it. */
+#define NVML_CALL_POINTER(symbol, parameters) int(*symbol) parameters;
+struct nvml_calls {
+	NVML_CALLS(NVML_CALL_POINTER)
+	const char *(*nvmlErrorString)(int code);
+};
+#undef NVML_CALL_POINTER
+
+struct nvml {
+	void *library;
+	struct nvml_calls call;
+};
+
+/* 0 for NVML_CODE_SUCCESS; else sets an error that names the call and NVML's text. */
+int nvml_result(const struct nvml *n, int code, const char *symbol, struct error *err);
+int nvml_missing(const char *symbol, struct error *err);
+
+/* Calls a symbol, and returns 0 or an error as nvml.h lists them. */
+#define NVML_CALL(n, err, symbol, ...)                                                      \
+	((n)->call.symbol ? nvml_result((n), (n)->call.symbol(__VA_ARGS__), #symbol, (err)) \
+			  : nvml_missing(#symbol, (err)))
+
+/* Calls fn for each GPU instance profile that the GPU has, until it fails. */
+int nvml_each_profile(const struct nvml *n, void *device,
+		      int (*fn)(void *arg, uint32_t number, const struct nvml_abi_profile *p,
+				struct error *err),
+		      void *arg, struct error *err);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * files - what the kernel module shows in /proc about capabilities, below FAKE_NVML_ROOT.
+ */
+#include "fake.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES_PATH = 4096, FILES_NAME = 256, FILES_CAPS_MAJOR = 237 };
+
+/* Makes all folders of a path except its last part. */
+static void make_folders(char *path)
+{
+	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		(void)mkdir(path, 0755);
+		*at = '/';
+	}
+}
+
+__attribute__((format(printf, 2, 3))) static void write_file(const char *name, const char *fmt, ...)
+{
+	const char *root = getenv("FAKE_NVML_ROOT");
+	char path[FILES_PATH];
+	va_list args;
+	FILE *f;
+
+	if (!root)
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	make_folders(path);
+	f = fopen(path, "we");
+	if (!f)
+		return;
+	va_start(args, fmt);
+	(void)vfprintf(f, fmt, args);
+	va_end(args);
+	(void)fclose(f);
+}
+
+/* As an H200 numbers them. */
+static unsigned int minor_of(const struct fake_gpu *g, uint32_t gi, uint32_t ci)
+{
+	return 3 + 135 * g->minor + 9 * gi + (ci == FAKE_NONE ? 0 : 1 + ci);
+}
+
+static void instance_folder(const struct fake_gpu *g, uint32_t gi, uint32_t ci, char *name,
+			    size_t size)
+{
+	int n = snprintf(name, size, "proc/driver/nvidia/capabilities/gpu%u/mig/gi%u", g->minor,
+			 gi);
+
+	if (ci != FAKE_NONE)
+		(void)snprintf(name + n, size - (size_t)n, "/ci%u", ci);
+}
+
+static void write_access(const char *folder, unsigned int minor)
+{
+	char name[2 * FILES_NAME];
+
+	(void)snprintf(name, sizeof(name), "%s/access", folder);
+	write_file(name, "DeviceFileMinor: %u\nDeviceFileMode: 292\nDeviceFileModify: 1\n", minor);
+}
+
+static void write_minors(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return;
+	(void)fputs("config 1\nmonitor 2\n", f);
+	for (uint32_t gpu = 0; gpu < FAKE_GPUS; gpu++) {
+		for (uint32_t gi = 0; gi < 15; gi++) {
+			struct fake_gpu g = { .minor = gpu };
+
+			(void)fprintf(f, "gpu%u/gi%u/access %u\n", gpu, gi,
+				      minor_of(&g, gi, FAKE_NONE));
+			for (uint32_t ci = 0; ci < FAKE_CIS; ci++)
+				(void)fprintf(f, "gpu%u/gi%u/ci%u/access %u\n", gpu, gi, ci,
+					      minor_of(&g, gi, ci));
+		}
+	}
+	(void)fclose(f);
+	write_file("proc/driver/nvidia-caps/mig-minors", "%s", text);
+	free(text);
+}
+
+static void write_instances(const struct fake_gpu *g)
+{
+	for (size_t i = 0; i < FAKE_SLICES; i++) {
+		const struct fake_gi *gi = &g->gis[i];
+
+		if (gi->used)
+			fake_files_add(g, gi->id, FAKE_NONE);
+		for (uint32_t c = 0; gi->used && c < FAKE_CIS; c++) {
+			if (gi->cis[c].used)
+				fake_files_add(g, gi->id, c);
+		}
+	}
+}
+
+void fake_files_init(const struct fake_state *s)
+{
+	if (!getenv("FAKE_NVML_ROOT"))
+		return;
+	write_file("proc/devices",
+		   "Character devices:\n  1 mem\n195 nvidia\n195 nvidiactl\n%d nvidia-caps\n"
+		   "%d nvidia-caps-imex-channels\n510 nvidia-uvm\n\nBlock devices:\n  7 loop\n",
+		   FILES_CAPS_MAJOR, FILES_CAPS_MAJOR - 1);
+	write_file("proc/driver/nvidia/version",
+		   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04\n");
+	write_access("proc/driver/nvidia/capabilities/mig/config", 1);
+	write_access("proc/driver/nvidia/capabilities/mig/monitor", 2);
+	write_minors();
+	for (uint32_t i = 0; i < s->gpus_n; i++)
+		write_instances(&s->gpus[i]);
+}
+
+void fake_files_add(const struct fake_gpu *g, uint32_t gi, uint32_t ci)
+{
+	char folder[FILES_NAME];
+
+	instance_folder(g, gi, ci, folder, sizeof(folder));
+	write_access(folder, minor_of(g, gi, ci));
+}
+
+void fake_files_remove(const struct fake_gpu *g, uint32_t gi, uint32_t ci)
+{
+	const char *root = getenv("FAKE_NVML_ROOT");
+	char folder[FILES_NAME], path[2 * FILES_PATH];
+
+	if (!root)
+		return;
+	instance_folder(g, gi, ci, folder, sizeof(folder));
+	(void)snprintf(path, sizeof(path), "%s/%s/access", root, folder);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/%s", root, folder);
+	(void)rmdir(path);
+}
