@@ -149,13 +149,23 @@ struct nvml_condition {
 	uint64_t clock_reasons; /* NVML_SLOW_*, and others */
 };
 
-/* -ERR_GONE: lost. */
+/* A value that the GPU does not have is left out. -ERR_GONE: lost. */
 int nvml_poll(struct nvml *n, const struct nvml_gpu *g, struct nvml_condition *ret,
 	      struct error *err);
 
-/* For metrics. A flag in `known` is 1 << the position of the field below. */
+/* For metrics. `known` has a flag for each value that the GPU reported. */
+enum {
+	NVML_SAMPLE_UTILIZATION = 1 << 0, /* also memory_utilization */
+	NVML_SAMPLE_MEMORY = 1 << 1, /* used and total */
+	NVML_SAMPLE_TEMPERATURE = 1 << 2,
+	NVML_SAMPLE_POWER = 1 << 3,
+	NVML_SAMPLE_ECC_CORRECTED = 1 << 4,
+	NVML_SAMPLE_ECC_UNCORRECTED = 1 << 5,
+	NVML_SAMPLE_CLOCKS = 1 << 6,
+};
+
 struct nvml_sample {
-	uint32_t known;
+	uint32_t known; /* NVML_SAMPLE_* */
 	uint32_t utilization, memory_utilization; /* percent */
 	uint64_t memory_used, memory_total; /* bytes */
 	uint32_t temperature; /* degrees Celsius */
@@ -164,6 +174,7 @@ struct nvml_sample {
 	uint64_t clock_reasons;
 };
 
+/* A value that cannot be read is left out. -ERR_GONE: lost. */
 int nvml_measure(struct nvml *n, const struct nvml_gpu *g, struct nvml_sample *ret,
 		 struct error *err);
 
@@ -185,13 +196,19 @@ struct nvml_event {
 	void *gpu; /* handle */
 	uint64_t type; /* NVML_EVENT_*: one bit */
 	uint64_t data; /* the Xid */
-	uint32_t gi, ci; /* valid for Xids; NVML_WHOLE_GPU: none */
+	uint32_t gi, ci; /* of an Xid; NVML_WHOLE_GPU: none, and for all other events */
 };
 
-/* Registers for all events that a GPU supports except those of clocks and power states. */
+/*
+ * Registers for all events that a GPU supports except those of clocks and power states. Fails if no
+ * GPU can be registered.
+ */
 int nvml_events_open(struct nvml *n, const struct nvml_gpu *gpus, size_t count,
 		     struct nvml_events **ret, struct error *err);
-/* Waits at most `timeout_ms`. Returns 1 with an event, 0 without, or a negative error. */
+/*
+ * Waits at most `timeout_ms`. Returns 1 with an event, 0 without, or a negative error. -ERR_GONE may
+ * come at once, again and again, while a GPU is lost: wait before the next call.
+ */
 int nvml_events_wait(struct nvml_events *e, uint32_t timeout_ms, struct nvml_event *ret,
 		     struct error *err);
 void nvml_events_close(struct nvml_events *e);
