@@ -104,6 +104,26 @@ static bool do_await_hang(struct command *c)
 	return true;
 }
 
+static bool do_resume(struct command *c)
+{
+	for (size_t i = 0; i < FAKE_FAULTS; i++) {
+		struct fake_fault *f = &c->s->faults[i];
+
+		if (f->kind == FAKE_HANG && strcmp(f->call, c->argv[0]) == 0)
+			*f = (struct fake_fault){ 0 };
+	}
+	return true;
+}
+
+static bool do_settled(struct command *c)
+{
+	for (size_t i = 0; i < FAKE_FAULTS; i++) {
+		if (c->s->faults[i].kind != FAKE_NO_FAULT)
+			return refuse(c, "a fault is left");
+	}
+	return true;
+}
+
 /* --- GPUs ------------------------------------------------------------------------------------ */
 
 static bool do_gpus(struct command *c)
@@ -273,6 +293,7 @@ static const struct {
 	{ "gpus", 1, 1, false, do_gpus },         { "no-mig", 1, 1, true, do_no_mig },
 	{ "fail", 2, 3, false, do_fail },         { "slow", 2, 3, false, do_slow },
 	{ "hang", 1, 1, false, do_hang },         { "await-hang", 0, 0, false, do_await_hang },
+	{ "resume", 1, 1, false, do_resume },     { "settled", 0, 0, false, do_settled },
 	{ "crash", 1, 1, false, do_crash },       { "crash-before", 1, 1, false, do_crash_before },
 	{ "mismatch", 0, 0, false, do_mismatch }, { "lost", 1, 2, true, do_lost },
 	{ "recovery", 2, 2, true, do_recovery },  { "remap", 3, 3, true, do_remap },

@@ -8,6 +8,8 @@
  *   slow CALL MS [COUNT]        calls take MS milliseconds longer
  *   hang CALL                   calls do not return until `heal`
  *   await-hang                  returns when a call hangs
+ *   resume CALL                 calls that hang continue; other faults stay
+ *   settled                     fails while a fault is left
  *   crash CALL                  the next call takes effect, and then ends its process
  *   crash-before CALL           the next call ends its process at once
  *   mismatch                    the library does not match the kernel module

@@ -206,8 +206,8 @@ struct nvml_event {
 int nvml_events_open(struct nvml *n, const struct nvml_gpu *gpus, size_t count,
 		     struct nvml_events **ret, struct error *err);
 /*
- * Waits at most `timeout_ms`. Returns 1 with an event, 0 without, or a negative error. -ERR_GONE may
- * come at once, again and again, while a GPU is lost: wait before the next call.
+ * Waits at most `timeout_ms`. Returns 1 with an event, 0 without, or a negative error. -ERR_GONE
+ * may come at once, again and again, while a GPU is lost: wait before the next call.
  */
 int nvml_events_wait(struct nvml_events *e, uint32_t timeout_ms, struct nvml_event *ret,
 		     struct error *err);
