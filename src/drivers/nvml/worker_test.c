@@ -27,6 +27,7 @@ struct task {
 	int result, late;
 	char msg[512];
 	pthread_t thread;
+	struct event *started; /* NULL: nobody waits for it */
 	char driver[32];
 };
 
@@ -46,7 +47,7 @@ static void on_opened(void *arg, int result, const struct error *err)
 	if (err)
 		o->open_err = *err;
 	if (o->stop_when_opened) {
-		nvml_worker_stop(o->worker, 1000);
+		nvml_worker_stop(o->worker, 100000);
 		o->worker = NULL;
 	}
 	told(o, result < 0 ? "closed" : "open");
@@ -74,6 +75,8 @@ static int task_run(struct nvml_job *j, struct nvml *n, struct error *err)
 	int cuda, r;
 
 	t->thread = pthread_self();
+	if (t->started)
+		event_set(t->started);
 	arena_init(&a, 65536);
 	r = nvml_versions(n, &a, &driver, &cuda, err);
 	(void)snprintf(t->driver, sizeof(t->driver), "%.*s", STR_ARG(driver));
@@ -250,13 +253,14 @@ static void a_call_that_hangs_times_out_and_is_reported_late(void **state)
 	office_begin(&o, *state);
 	fake_do(o.f, "hang nvmlSystemGetDriverVersion");
 	office_start(&o);
+	office_await(&o, 1);
 	a = task_of(&o, 'a');
 	b = task_of(&o, 'b');
 	c = task_of(&o, 'c');
 	nvml_worker_run(o.worker, &a.job, 20);
 	nvml_worker_run(o.worker, &b.job, 60);
 	nvml_worker_run(o.worker, &c.job, 0);
-	office_await(&o, 5);
+	office_await(&o, 4);
 	assert_string_equal(o.story, "open silent a:timeout b:timeout b:late:canceled");
 	assert_true(nvml_worker_silent(o.worker));
 	assert_non_null(strstr(a.msg, "does not return"));
@@ -280,9 +284,10 @@ static void a_late_failure_is_reported(void **state)
 	fake_do(o.f, "hang nvmlSystemGetDriverVersion");
 	fake_do(o.f, "fail nvmlSystemGetDriverVersion 16");
 	office_start(&o);
+	office_await(&o, 1);
 	a = task_of(&o, 'a');
 	nvml_worker_run(o.worker, &a.job, 20);
-	office_await(&o, 3);
+	office_await(&o, 2);
 	fake_do(o.f, "resume nvmlSystemGetDriverVersion");
 	office_await(&o, 2);
 	assert_string_equal(o.story, "open silent a:timeout loud a:late:error");
@@ -311,18 +316,23 @@ static void opening_that_hangs_is_silent_until_it_is_done(void **state)
 
 static void stopping_cancels_jobs_that_wait_and_finishes_the_running_one(void **state)
 {
+	struct event started;
 	struct office o;
 	struct task a, b;
 
+	event_init(&started);
 	office_begin(&o, *state);
 	office_start(&o);
 	office_await(&o, 1);
 	fake_do(o.f, "slow nvmlSystemGetDriverVersion 50");
 	a = task_of(&o, 'a');
+	a.started = &started;
 	b = task_of(&o, 'b');
 	nvml_worker_run(o.worker, &a.job, 0);
 	nvml_worker_run(o.worker, &b.job, 0);
 	office_drain(&o);
+	(void)event_wait(&started, -1);
+	event_release(&started);
 	nvml_worker_stop(o.worker, 100000);
 	o.worker = NULL;
 	assert_string_equal(o.story, "open b:canceled a");
