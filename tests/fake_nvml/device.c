@@ -164,6 +164,10 @@ FAKE_GETTER(nvmlDeviceGetCudaComputeCapability, (void *device, int *major, int *
 	    (*major = 9, *minor = 0))
 FAKE_GETTER(nvmlDeviceGetTemperature, (void *device, unsigned int sensor, unsigned int *celsius),
 	    *celsius = 41)
+FAKE_GETTER(nvmlDeviceGetTemperatureV, (void *device, struct nvml_abi_temperature *temperature),
+	    if (temperature->version != NVML_ABI_VERSION(struct nvml_abi_temperature, 1))
+		    code = NVML_CODE_VERSION_MISMATCH;
+	    else temperature->celsius = 42)
 FAKE_GETTER(nvmlDeviceGetPowerUsage, (void *device, unsigned int *milliwatts), *milliwatts = 76543)
 FAKE_GETTER(nvmlDeviceGetSupportedEventTypes, (void *device, unsigned long long *types),
 	    *types = 0xff9f)

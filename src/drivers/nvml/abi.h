@@ -142,6 +142,13 @@ struct nvml_abi_addressing {
 	unsigned int mode; /* 0 none, 1 HMM, 2 ATS */
 };
 
+/* Version 1. */
+struct nvml_abi_temperature {
+	unsigned int version;
+	unsigned int sensor;
+	int celsius;
+};
+
 _Static_assert(sizeof(void *) == 8, "NVML's layouts below are those of 64-bit systems");
 _Static_assert(sizeof(struct nvml_abi_pci) == 68, "nvmlPciInfo_t");
 _Static_assert(sizeof(struct nvml_abi_memory) == 24, "nvmlMemory_t");
@@ -155,6 +162,7 @@ _Static_assert(sizeof(struct nvml_abi_ci) == 32, "nvmlComputeInstanceInfo_t");
 _Static_assert(sizeof(struct nvml_abi_field) == 40, "nvmlFieldValue_t");
 _Static_assert(sizeof(struct nvml_abi_event) == 32, "nvmlEventData_t");
 _Static_assert(sizeof(struct nvml_abi_addressing) == 8, "nvmlDeviceAddressingMode_v1_t");
+_Static_assert(sizeof(struct nvml_abi_temperature) == 12, "nvmlTemperature_v1_t");
 
 /* X(symbol, parameters): all return enum nvml_code. Handles are opaque pointers. */
 #define NVML_CALLS(X)                                                                              \
@@ -204,6 +212,7 @@ _Static_assert(sizeof(struct nvml_abi_addressing) == 8, "nvmlDeviceAddressingMod
 	   unsigned int *pending, unsigned int *failed))                                           \
 	X(nvmlDeviceGetCurrentClocksEventReasons, (void *device, unsigned long long *reasons))     \
 	X(nvmlDeviceGetUtilizationRates, (void *device, struct nvml_abi_utilization *use))         \
+	X(nvmlDeviceGetTemperatureV, (void *device, struct nvml_abi_temperature *temperature))     \
 	X(nvmlDeviceGetTemperature, (void *device, unsigned int sensor, unsigned int *celsius))    \
 	X(nvmlDeviceGetPowerUsage, (void *device, unsigned int *milliwatts))                       \
 	X(nvmlDeviceGetTotalEccErrors,                                                             \

@@ -148,6 +148,23 @@ static int state_errors(const struct nvml *n, void *device, struct nvml_sample *
 	return r;
 }
 
+/* Newer libraries deprecate the second call; older ones do not have the first. */
+static int state_temperature(const struct nvml *n, void *device, uint32_t *celsius,
+			     struct error *err)
+{
+	struct nvml_abi_temperature t = {
+		.version = NVML_ABI_VERSION(struct nvml_abi_temperature, 1),
+		.sensor = NVML_ABI_SENSOR_GPU,
+	};
+	int r = NVML_CALL(n, NULL, nvmlDeviceGetTemperatureV, device, &t);
+
+	if (r < 0)
+		return NVML_CALL(n, err, nvmlDeviceGetTemperature, device, NVML_ABI_SENSOR_GPU,
+				 celsius);
+	*celsius = (uint32_t)MAX(t.celsius, 0);
+	return 0;
+}
+
 int nvml_measure(struct nvml *n, const struct nvml_gpu *g, struct nvml_sample *ret,
 		 struct error *err)
 {
@@ -157,9 +174,8 @@ int nvml_measure(struct nvml *n, const struct nvml_gpu *g, struct nvml_sample *r
 
 	r = state_memory(n, g->handle, &s, err);
 	if (r == 0)
-		r = state_sample(NVML_CALL(n, err, nvmlDeviceGetTemperature, g->handle,
-					   NVML_ABI_SENSOR_GPU, &s.temperature),
-				 &s.known, NVML_SAMPLE_TEMPERATURE);
+		r = state_sample(state_temperature(n, g->handle, &s.temperature, err), &s.known,
+				 NVML_SAMPLE_TEMPERATURE);
 	if (r == 0)
 		r = state_sample(NVML_CALL(n, err, nvmlDeviceGetPowerUsage, g->handle, &s.power),
 				 &s.known, NVML_SAMPLE_POWER);

@@ -130,11 +130,22 @@ static void a_sample_has_all_values(void **state)
 	assert_int_equal(s.memory_utilization, 3);
 	assert_int_equal(s.memory_total, UINT64_C(143771) << 20);
 	assert_int_equal(s.memory_used, UINT64_C(768) << 20);
-	assert_int_equal(s.temperature, 41);
+	assert_int_equal(s.temperature, 42);
 	assert_int_equal(s.power, 76543);
 	assert_int_equal(s.ecc_corrected, 7);
 	assert_int_equal(s.ecc_uncorrected, 0);
 	assert_int_equal(s.clock_reasons, NVML_SLOW_POWER_BRAKE);
+}
+
+static void an_old_library_has_another_call_for_the_temperature(void **state)
+{
+	struct nvml_fixture *f = *state;
+	struct nvml_sample s;
+
+	fake_do(f, "fail nvmlDeviceGetTemperatureV 13");
+	assert_int_equal(nvml_measure(f->nvml, &f->gpus[0], &s, NULL), 0);
+	assert_true(s.known & NVML_SAMPLE_TEMPERATURE);
+	assert_int_equal(s.temperature, 41);
 }
 
 static void a_sample_leaves_out_what_cannot_be_read(void **state)
@@ -265,6 +276,7 @@ int main(void)
 		TEST(a_poll_of_a_lost_gpu_says_so),
 		TEST(a_failing_poll_is_an_error),
 		TEST(a_sample_has_all_values),
+		TEST(an_old_library_has_another_call_for_the_temperature),
 		TEST(a_sample_leaves_out_what_cannot_be_read),
 		TEST(events_come_in_order_with_their_instances),
 		TEST(clock_events_are_left_out),
