@@ -1,15 +1,23 @@
 /*
- * files - what the kernel module shows in /proc about capabilities, below FAKE_NVML_ROOT.
+ * files - the machine's files below FAKE_NVML_ROOT: what the kernel module shows in /proc about
+ * capabilities, the GPUs in /sys, and a libcuda of the module's version.
  */
 #include "fake.h"
 
-#include <errno.h>
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FILES_VERSION "580.159.04"
+#ifdef __aarch64__
+#define FILES_LIBRARIES "usr/lib/aarch64-linux-gnu"
+#else
+#define FILES_LIBRARIES "usr/lib/x86_64-linux-gnu"
+#endif
 
 enum { FILES_PATH = 4096, FILES_NAME = 256, FILES_CAPS_MAJOR = 237 };
 
@@ -41,6 +49,57 @@ __attribute__((format(printf, 2, 3))) static void write_file(const char *name, c
 	(void)vfprintf(f, fmt, args);
 	va_end(args);
 	(void)fclose(f);
+}
+
+/* The device's folder is a link, as in the kernel's /sys. */
+static void write_pci(const char *root, uint32_t minor)
+{
+	char name[FILES_NAME], path[2 * FILES_PATH], target[FILES_NAME];
+
+	(void)snprintf(name, sizeof(name), "sys/devices/pci0000:00/0000:00:%02x.0/numa_node",
+		       6 + minor);
+	write_file(name, "%u\n", minor % 2);
+	(void)snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/0000:00:%02x.0", root,
+		       6 + minor);
+	make_folders(path);
+	(void)snprintf(target, sizeof(target), "../../../devices/pci0000:00/0000:00:%02x.0",
+		       6 + minor);
+	if (symlink(target, path) < 0)
+		return; /* it is there already */
+}
+
+static void copy_stream(FILE *from, FILE *to)
+{
+	char block[FILES_PATH];
+	size_t n;
+
+	while ((n = fread(block, 1, sizeof(block), from)) > 0)
+		(void)fwrite(block, 1, n, to);
+}
+
+/* Copies libfake_cuda.so, which lies beside this library. */
+static void copy_libcuda(const char *root)
+{
+	char from[FILES_PATH], to[FILES_PATH];
+	Dl_info self;
+	FILE *in, *out;
+
+	if (!dladdr(fake_files_init, &self) || !strrchr(self.dli_fname, '/'))
+		return;
+	(void)snprintf(from, sizeof(from), "%.*s/libfake_cuda.so",
+		       (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname);
+	(void)snprintf(to, sizeof(to), "%s/" FILES_LIBRARIES "/libcuda.so." FILES_VERSION, root);
+	if (access(to, F_OK) == 0)
+		return;
+	make_folders(to);
+	in = fopen(from, "re");
+	out = in ? fopen(to, "we") : NULL;
+	if (out) {
+		copy_stream(in, out);
+		(void)fclose(out);
+	}
+	if (in)
+		(void)fclose(in);
 }
 
 /* As an H200 numbers them. */
@@ -108,19 +167,25 @@ static void write_instances(const struct fake_gpu *g)
 
 void fake_files_init(const struct fake_state *s)
 {
-	if (!getenv("FAKE_NVML_ROOT"))
+	const char *root = getenv("FAKE_NVML_ROOT");
+
+	if (!root)
 		return;
 	write_file("proc/devices",
 		   "Character devices:\n  1 mem\n195 nvidia\n195 nvidiactl\n%d nvidia-caps\n"
 		   "%d nvidia-caps-imex-channels\n510 nvidia-uvm\n\nBlock devices:\n  7 loop\n",
 		   FILES_CAPS_MAJOR, FILES_CAPS_MAJOR - 1);
 	write_file("proc/driver/nvidia/version",
-		   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04\n");
+		   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  " FILES_VERSION
+		   "  Release Build\n");
 	write_access("proc/driver/nvidia/capabilities/mig/config", 1);
 	write_access("proc/driver/nvidia/capabilities/mig/monitor", 2);
 	write_minors();
-	for (uint32_t i = 0; i < s->gpus_n; i++)
+	copy_libcuda(root);
+	for (uint32_t i = 0; i < s->gpus_n; i++) {
 		write_instances(&s->gpus[i]);
+		write_pci(root, s->gpus[i].minor);
+	}
 }
 
 void fake_files_add(const struct fake_gpu *g, uint32_t gi, uint32_t ci)

@@ -5,7 +5,8 @@
  *
  *   FAKE_NVML_STATE  the file; created with FAKE_NVML_GPUS GPUs if it is missing
  *   FAKE_NVML_GPUS   how many H200 a new file has; default 2
- *   FAKE_NVML_ROOT   a folder that gets the files of /proc that the kernel module would have
+ *   FAKE_NVML_ROOT   a folder that gets the files of a machine with the driver: capabilities in
+ *                    /proc, the GPUs in /sys, and a libcuda
  *
  * A lock on the file excludes other processes, a mutex other threads. A process that dies while it
  * holds the lock leaves the state as its last store left it.

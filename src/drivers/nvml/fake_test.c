@@ -7,6 +7,12 @@
 #include "base/core/clock.h"
 #include "drivers/nvml/nvml_impl.h"
 
+#ifdef __aarch64__
+#define LIBRARIES "aarch64-linux-gnu"
+#else
+#define LIBRARIES "x86_64-linux-gnu"
+#endif
+
 /* Runs fn in a child with its own session, and returns the child's exit code. */
 static int in_child(struct nvml_fixture *f, int (*fn)(struct nvml_fixture *f))
 {
@@ -214,6 +220,32 @@ static void capability_minors_are_those_of_the_kernel_module(void **state)
 	assert_int_equal(minor, 3 + 135 + 9 * gi + 1 + ci);
 }
 
+static void expect_file(struct nvml_fixture *f, const char *name, const char *link)
+{
+	char path[512], target[512] = "";
+
+	(void)snprintf(path, sizeof(path), "%s/root/%s", f->folder, name);
+	if (access(path, R_OK) < 0)
+		fail_msg("%s is missing", path);
+	if (link && readlink(path, target, sizeof(target) - 1) < 0)
+		fail_msg("%s is no link", path);
+	assert_string_equal(target, link ? link : "");
+}
+
+static void a_root_has_the_files_of_a_machine(void **state)
+{
+	struct nvml_fixture *f = *state;
+
+	fixture_open_session(f);
+	expect_file(f, "proc/devices", NULL);
+	expect_file(f, "proc/driver/nvidia/version", NULL);
+	expect_file(f, "proc/driver/nvidia-caps/mig-minors", NULL);
+	expect_file(f, "sys/bus/pci/devices/0000:00:07.0",
+		    "../../../devices/pci0000:00/0000:00:07.0");
+	expect_file(f, "sys/bus/pci/devices/0000:00:07.0/numa_node", NULL);
+	expect_file(f, "usr/lib/" LIBRARIES "/libcuda.so.580.159.04", NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
 
 int main(void)
@@ -227,6 +259,7 @@ int main(void)
 		TEST(all_calls_can_fail),
 		TEST(calls_without_a_session_are_refused),
 		TEST(a_compute_instance_names_its_parent),
+		TEST(a_root_has_the_files_of_a_machine),
 		TEST(capability_minors_are_those_of_the_kernel_module),
 	};
 
