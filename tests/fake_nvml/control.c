@@ -142,6 +142,12 @@ static bool do_no_mig(struct command *c)
 	return true;
 }
 
+static bool do_mig_reset(struct command *c)
+{
+	c->gpu->mig_reset = true;
+	return true;
+}
+
 static bool do_lost(struct command *c)
 {
 	c->gpu->lost = c->argc > 1 ? (uint32_t)number(c, 1) : NVML_CODE_GPU_IS_LOST;
@@ -290,16 +296,27 @@ static const struct {
 	bool gpu; /* the first argument is one */
 	bool (*fn)(struct command *c);
 } commands[] = {
-	{ "gpus", 1, 1, false, do_gpus },         { "no-mig", 1, 1, true, do_no_mig },
-	{ "fail", 2, 3, false, do_fail },         { "slow", 2, 3, false, do_slow },
-	{ "hang", 1, 1, false, do_hang },         { "await-hang", 0, 0, false, do_await_hang },
-	{ "resume", 1, 1, false, do_resume },     { "settled", 0, 0, false, do_settled },
-	{ "crash", 1, 1, false, do_crash },       { "crash-before", 1, 1, false, do_crash_before },
-	{ "mismatch", 0, 0, false, do_mismatch }, { "lost", 1, 2, true, do_lost },
-	{ "recovery", 2, 2, true, do_recovery },  { "remap", 3, 3, true, do_remap },
-	{ "clocks", 2, 2, true, do_clocks },      { "xid", 2, 5, true, do_xid },
-	{ "event", 2, 3, true, do_event },        { "busy", 2, 4, true, do_busy },
-	{ "idle", 1, 1, true, do_idle },          { "heal", 0, 1, false, do_heal },
+	{ "gpus", 1, 1, false, do_gpus },
+	{ "no-mig", 1, 1, true, do_no_mig },
+	{ "mig-reset", 1, 1, true, do_mig_reset },
+	{ "fail", 2, 3, false, do_fail },
+	{ "slow", 2, 3, false, do_slow },
+	{ "hang", 1, 1, false, do_hang },
+	{ "await-hang", 0, 0, false, do_await_hang },
+	{ "resume", 1, 1, false, do_resume },
+	{ "settled", 0, 0, false, do_settled },
+	{ "crash", 1, 1, false, do_crash },
+	{ "crash-before", 1, 1, false, do_crash_before },
+	{ "mismatch", 0, 0, false, do_mismatch },
+	{ "lost", 1, 2, true, do_lost },
+	{ "recovery", 2, 2, true, do_recovery },
+	{ "remap", 3, 3, true, do_remap },
+	{ "clocks", 2, 2, true, do_clocks },
+	{ "xid", 2, 5, true, do_xid },
+	{ "event", 2, 3, true, do_event },
+	{ "busy", 2, 4, true, do_busy },
+	{ "idle", 1, 1, true, do_idle },
+	{ "heal", 0, 1, false, do_heal },
 	{ "show", 0, 0, false, do_show },
 };
 

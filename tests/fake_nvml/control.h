@@ -4,6 +4,7 @@
  *
  *   gpus N                      start again with N GPUs: no instances, MIG off, no faults
  *   no-mig GPU                  the GPU does not have MIG
+ *   mig-reset GPU               a new MIG mode waits for a reset of the GPU
  *   fail CALL CODE [COUNT]      the next COUNT calls (default: all) return CODE
  *   slow CALL MS [COUNT]        calls take MS milliseconds longer
  *   hang CALL                   calls do not return until `heal`

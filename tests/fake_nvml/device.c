@@ -189,7 +189,7 @@ FAKE_GETTER(nvmlDeviceGetAddressingMode, (void *device, struct nvml_abi_addressi
 
 FAKE_GETTER(nvmlDeviceGetMigMode, (void *device, unsigned int *mode, unsigned int *pending),
 	    if (g->no_mig) code = NVML_CODE_NOT_SUPPORTED;
-	    else *mode = *pending = g->mig)
+	    else(*mode = g->mig, *pending = g->mig_pending))
 
 FAKE_GETTER(nvmlDeviceGetRemappedRows,
 	    (void *device, unsigned int *corrected, unsigned int *uncorrected,

@@ -83,7 +83,10 @@ int nvmlDeviceSetMigMode(void *device, unsigned int mode, int *activation)
 	/* `activation` stays as it was, as on a card. */
 	if (!mode && fake_has_instances(g))
 		return fake_end(__func__, NVML_CODE_IN_USE);
-	*activation = NVML_CODE_SUCCESS;
+	g->mig_pending = mode;
+	*activation = g->mig_reset ? NVML_CODE_RESET_REQUIRED : NVML_CODE_SUCCESS;
+	if (g->mig_reset)
+		return fake_end(__func__, NVML_CODE_SUCCESS);
 	if (g->mig != !!mode)
 		fake_push_event(s, &(struct fake_event){ .gpu = (uint32_t)(g - s->gpus),
 							 .type = NVML_EVENT_MIG_CHANGED });

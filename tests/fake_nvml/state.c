@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* Another layout of struct fake_state gets another number. */
-#define FAKE_MAGIC UINT64_C(0x66616b65766d6c01)
+#define FAKE_MAGIC UINT64_C(0x66616b65766d6c02)
 
 static struct {
 	pthread_mutex_t mutex;

@@ -52,6 +52,7 @@ struct fake_gpu {
 	char uuid[FAKE_NAME];
 	uint32_t minor;
 	bool mig, no_mig; /* switched on; the GPU does not have MIG */
+	bool mig_pending, mig_reset; /* the next mode; it needs a reset to take effect */
 	uint32_t lost; /* the code that every call returns: 0, 15 or 16 */
 	uint32_t recovery;
 	bool remap_pending, remap_failed;

@@ -106,6 +106,19 @@ static void mig_switches_on_and_off(void **state)
 	assert_int_equal(mode, NVML_MIG_OFF);
 }
 
+static void a_mode_that_waits_for_a_reset_is_an_error(void **state)
+{
+	struct nvml_fixture *f = *state;
+	struct error err = { 0 };
+
+	fake_do(f, "mig-reset 0");
+	assert_int_equal(nvml_set_mig(f->nvml, &f->gpus[0], true, &err), -ERR_GONE);
+	assert_non_null(strstr(err.msg, "requires reset"));
+	fixture_read_gpus(f);
+	assert_int_equal(f->gpus[0].mig, NVML_MIG_OFF);
+	assert_int_equal(f->gpus[0].mig_pending, NVML_MIG_ON);
+}
+
 static void mig_stays_on_while_an_instance_exists(void **state)
 {
 	struct nvml_fixture *f = *state;
@@ -460,6 +473,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(profiles_are_those_of_an_h200_also_with_mig_off),
 		TEST(mig_switches_on_and_off),
+		TEST(a_mode_that_waits_for_a_reset_is_an_error),
 		TEST(mig_stays_on_while_an_instance_exists),
 		TEST(without_mig_nothing_can_be_created_or_listed),
 		TEST(instances_are_listed_with_and_without_compute),
