@@ -15,6 +15,7 @@
 #include "drivers/nvml/worker_impl.h"
 
 #define WORKER_DEFAULT_MS 10000
+#define WORKER_CLOSE_MS   1000 /* for an idle thread to close the session; usually 10 */
 
 enum job_state { JOB_WAITS, JOB_RUNS, JOB_TIMED_OUT };
 
@@ -398,6 +399,8 @@ void nvml_worker_stop(struct nvml_worker *w, uint32_t grace_ms)
 	atomic_store(&w->ending, true);
 	atomic_store(&w->keep_session, !worker_end_thread(&w->events, until));
 	atomic_store(&w->closing, true);
+	if (!w->busy)
+		until = MAX(until, clock_monotonic(clock_system()) + WORKER_CLOSE_MS * CLOCK_MS);
 	ended = worker_end_thread(&w->caller, until);
 	lock_acquire(&w->lock);
 	w->detached = true;

@@ -70,8 +70,9 @@ void nvml_worker_run(struct nvml_worker *w, struct nvml_job *j, uint32_t deadlin
 bool nvml_worker_silent(const struct nvml_worker *w);
 /*
  * Cancels waiting jobs, waits up to `grace_ms` for the running one, ends the session. It blocks for
- * that long; the event thread needs up to 200 ms to end. A thread that hangs is left behind,
- * because it cannot be ended; its memory stays. Callbacks may call it. NULL allowed.
+ * that long; the event thread needs up to 200 ms to end, so give more. A thread that hangs is left
+ * behind, because it cannot be ended; its memory and the session stay.
+ * Callbacks may call it. NULL allowed.
  */
 void nvml_worker_stop(struct nvml_worker *w, uint32_t grace_ms);
 

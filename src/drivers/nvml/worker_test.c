@@ -370,6 +370,20 @@ static void stopping_closes_the_session(void **state)
 	fake_do(o.f, "settled");
 }
 
+static void stopping_without_grace_closes_the_session_of_an_idle_worker(void **state)
+{
+	struct office o;
+
+	office_begin(&o, *state);
+	office_start(&o);
+	office_await(&o, 1);
+	fake_do(o.f, "fail nvmlShutdown 999 1");
+	nvml_worker_stop(o.worker, 0);
+	fake_do(o.f, "settled");
+	o.worker = NULL;
+	office_end(&o);
+}
+
 static void events_reach_the_loop(void **state)
 {
 	struct office o;
@@ -465,6 +479,7 @@ int main(void)
 		TEST(stopping_cancels_jobs_that_wait_and_finishes_the_running_one),
 		TEST(a_callback_may_stop_the_worker),
 		TEST(stopping_closes_the_session),
+		TEST(stopping_without_grace_closes_the_session_of_an_idle_worker),
 		TEST(events_reach_the_loop),
 		TEST(events_of_other_gpus_come_while_one_is_lost),
 		cmocka_unit_test_setup_teardown(a_thread_that_hangs_is_left_behind, fixture_begin,
