@@ -118,11 +118,8 @@ static void instance_folder(const struct fake_gpu *g, uint32_t gi, uint32_t ci, 
 		(void)snprintf(name + n, size - (size_t)n, "/ci%u", ci);
 }
 
-static void write_access(const char *folder, unsigned int minor)
+static void write_access(const char *name, unsigned int minor)
 {
-	char name[2 * FILES_NAME];
-
-	(void)snprintf(name, sizeof(name), "%s/access", folder);
 	write_file(name, "DeviceFileMinor: %u\nDeviceFileMode: 292\nDeviceFileModify: 1\n", minor);
 }
 
@@ -190,10 +187,11 @@ void fake_files_init(const struct fake_state *s)
 
 void fake_files_add(const struct fake_gpu *g, uint32_t gi, uint32_t ci)
 {
-	char folder[FILES_NAME];
+	char folder[FILES_NAME], name[2 * FILES_NAME];
 
 	instance_folder(g, gi, ci, folder, sizeof(folder));
-	write_access(folder, minor_of(g, gi, ci));
+	(void)snprintf(name, sizeof(name), "%s/access", folder);
+	write_access(name, minor_of(g, gi, ci));
 }
 
 void fake_files_remove(const struct fake_gpu *g, uint32_t gi, uint32_t ci)
