@@ -53,6 +53,18 @@
 #define DISK_LIMIT_USE       (64UL * KIB) /* a pod at this rate or above uses the disk */
 
 /*
+ * The NVIDIA driver: Xid rules of a file, its size, the memory of its tree and texts, the largest
+ * Xid, and the text of a rule; GPUs of a node, counting those that have gone; the file of health.
+ */
+#define XID_RULES_MAX        1024
+#define XID_RULES_FILE_MAX   (256UL * KIB)
+#define XID_RULES_MEMORY_MAX (8UL * MIB)
+#define XID_MAX              65535
+#define XID_TEXT_MAX         100
+#define GPU_BOOK_GPUS_MAX    256
+#define GPU_BOOK_FILE_MAX    (1UL * MIB)
+
+/*
  * A device's entry in a claim's status, like upstream. DRIVER_STATUS_MAX is the memory of a driver
  * for the status of all claims: entries to write, and the last known state.
  */
