@@ -52,17 +52,17 @@
 #define DISK_LIMIT_MIN       (1UL * MIB) /* bytes per second that every pod may use */
 #define DISK_LIMIT_USE       (64UL * KIB) /* a pod at this rate or above uses the disk */
 
-/*
- * The NVIDIA driver: Xid rules of a file, its size, the memory of its tree and texts, the largest
- * Xid, and the text of a rule; GPUs of a node, counting those that have gone; the file of health.
- */
+/* The NVIDIA driver: rules for Xids, of all files together; memory for their texts, or a tree. */
 #define XID_RULES_MAX        1024
 #define XID_RULES_FILE_MAX   (256UL * KIB)
 #define XID_RULES_MEMORY_MAX (8UL * MIB)
 #define XID_MAX              65535
-#define XID_TEXT_MAX         100
-#define GPU_BOOK_GPUS_MAX    256
-#define GPU_BOOK_FILE_MAX    (1UL * MIB)
+#define XID_TEXT_MAX         100 /* bytes of a rule's text, and of its action */
+/* Its GPUs, counting those that have gone, and the file with their health. */
+#define GPU_BOOK_GPUS_MAX 256
+#define GPU_BOOK_FILE_MAX (1UL * MIB)
+/* Devices with a memory limit in one config: a claim has 32 devices at most. */
+#define GPU_CONFIG_LIMITS_MAX 32
 
 /*
  * A device's entry in a claim's status, like upstream. DRIVER_STATUS_MAX is the memory of a driver
