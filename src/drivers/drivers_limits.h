@@ -63,6 +63,8 @@
 #define GPU_BOOK_FILE_MAX (1UL * MIB)
 /* Devices with a memory limit in one config: a claim has 32 devices at most. */
 #define GPU_CONFIG_LIMITS_MAX 32
+/* Files of the driver that a container gets. */
+#define GPU_FILES_MAX 64
 
 /*
  * A device's entry in a claim's status, like upstream. DRIVER_STATUS_MAX is the memory of a driver
