@@ -65,6 +65,9 @@
 #define GPU_CONFIG_LIMITS_MAX 32
 /* Files of the driver that a container gets. */
 #define GPU_FILES_MAX 64
+/* Output of nvidia-smi and of a command to MPS; the log of an MPS daemon, which is then cut. */
+#define GPU_TOOL_OUTPUT_MAX (16UL * KIB)
+#define GPU_MPS_LOG_MAX     (1UL * MIB)
 
 /*
  * A device's entry in a claim's status, like upstream. DRIVER_STATUS_MAX is the memory of a driver
