@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -111,12 +112,31 @@ static int search_add(struct library_search *s, const char *folder, const struct
 	return 0;
 }
 
+static bool search_is_program(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char head[SELFMAG];
+	bool yes;
+
+	if (fd < 0)
+		return false;
+	yes = read(fd, head, sizeof(head)) == SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0;
+	(void)close(fd);
+	return yes;
+}
+
+/* A script that sets up its environment would not work in a container. */
 static void search_add_smi(struct library_search *s)
 {
-	const char *host = arena_printf(s->arena, "%s/usr/bin/nvidia-smi", s->driver_root);
+	static const char *const paths[] = { "/usr/bin/nvidia-smi",
+					     "/usr/local/nvidia/bin/nvidia-smi" };
 
-	if (!s->opts->no_smi && access(arena_printf(s->arena, "%s%s", s->root, host), X_OK) == 0)
-		search_push(s, host, "/usr/bin/nvidia-smi");
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && !s->opts->no_smi; i++) {
+		const char *host = arena_printf(s->arena, "%s%s", s->driver_root, paths[i]);
+
+		if (search_is_program(arena_printf(s->arena, "%s%s", s->root, host)))
+			search_push(s, host, "/usr/bin/nvidia-smi");
+	}
 }
 
 /* --- the folder ----------------------------------------------------------------------------- */

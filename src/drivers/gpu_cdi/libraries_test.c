@@ -58,7 +58,10 @@ static void libraries_are_bound_on_their_sonames(void **state)
 	put(*state, DEBIAN "/libnvidia-gpucomp.so.580.1", "libnvidia-gpucomp.so.580.1");
 	put(*state, DEBIAN "/libGLX_nvidia.so.580.1", "libGLX_nvidia.so.0");
 	root_fixture_text(*state, DEBIAN "/libnvidia-cfg.so.580.1", "no library");
-	root_fixture_write(*state, "/usr/bin/nvidia-smi", STR("#!"), 0755);
+	root_fixture_write(*state, "/usr/bin/nvidia-smi",
+			   STR("\x7f"
+			       "ELF"),
+			   0755);
 	assert_int_equal(find((struct gpu_libraries_opts){ .root = *state }, &l, NULL), 0);
 	assert_string_equal(l.folder, DEBIAN);
 	assert_int_equal(l.nfiles, 2 * (1 + 4) + 1);
@@ -73,6 +76,20 @@ static void libraries_are_bound_on_their_sonames(void **state)
 	assert_int_equal(
 		find((struct gpu_libraries_opts){ .root = *state, .no_smi = true }, &l, NULL), 0);
 	assert_string_equal(bound_on(&l, "/usr/bin/nvidia-smi"), "");
+}
+
+static void an_nvidia_smi_that_is_a_script_is_passed_over(void **state)
+{
+	struct gpu_libraries l;
+
+	put(*state, DEBIAN "/libcuda.so.580.1", "libcuda.so.1");
+	root_fixture_write(*state, "/usr/bin/nvidia-smi", STR("#!/bin/sh\n"), 0755);
+	assert_int_equal(find((struct gpu_libraries_opts){ .root = *state }, &l, NULL), 0);
+	assert_string_equal(bound_on(&l, "/usr/bin/nvidia-smi"), "");
+	put(*state, "/usr/local/nvidia/bin/nvidia-smi", "x");
+	assert_int_equal(find((struct gpu_libraries_opts){ .root = *state }, &l, NULL), 0);
+	assert_string_equal(bound_on(&l, "/usr/bin/nvidia-smi"),
+			    "/usr/local/nvidia/bin/nvidia-smi");
 }
 
 static void the_copy_with_the_modules_version_is_taken(void **state)
@@ -138,6 +155,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(libraries_are_bound_on_their_sonames, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(an_nvidia_smi_that_is_a_script_is_passed_over,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(the_copy_with_the_modules_version_is_taken, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_copy_for_another_processor_is_passed_over, setup,

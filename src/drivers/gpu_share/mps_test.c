@@ -246,8 +246,8 @@ static void a_daemon_that_crashes_is_started_again(void **state)
 	assert_int_equal(w->broken, 1);
 	assert_non_null(strstr(w->message, "the MPS daemon was ended by signal 9; see "));
 	await_end(server);
-	loop_run(w->loop);
-	assert_int_equal(w->ready, 2);
+	while (w->ready < 2)
+		loop_run(w->loop);
 	assert_int_not_equal(w->pids[0], w->pids[1]);
 	stop(w);
 }
@@ -334,8 +334,8 @@ static void another_run_takes_the_daemon_over(void **state)
 	loop_run(w->loop);
 	assert_int_equal(w->broken, 1);
 	assert_string_equal(w->message, "the MPS daemon has ended");
-	loop_run(w->loop);
-	assert_int_equal(w->ready, 3);
+	while (w->ready < 3)
+		loop_run(w->loop);
 	stop(w);
 }
 
