@@ -5,6 +5,9 @@
  * have a client, and is checked at intervals. If it ends or does not answer, it is started again.
  * If an earlier run of the driver left it running, it is taken over.
  *
+ * A limit is for each program: two programs may use twice as much. A program can lower its limit by
+ * its environment, but not raise it.
+ *
  * MPS itself does not keep programs from using the GPU without it: a program that unsets
  * CUDA_MPS_PIPE_DIRECTORY has no limits. To enforce them, set the GPU's compute mode to "exclusive
  * process" and use `hold`: then the daemon's server has the GPU, and others get an error.
@@ -51,7 +54,7 @@ void mps_stop(struct mps *m, void (*on_stopped)(void *arg), void *arg);
 /* Forgets the daemon, which continues if it runs. NULL allowed. */
 void mps_free(struct mps *m);
 
-/* The folder on the machine to mount at MPS_CONTAINER_PIPE in containers. */
+/* The folder on the machine to mount at MPS_CONTAINER_PIPE in containers; read-only is enough. */
 const char *mps_pipe(const struct mps *m);
 
 /* The daemon's process; 0: it does not run. */
