@@ -217,21 +217,25 @@ static int rules_read_fields(const struct rules_reader *x, const struct json *v,
 	return 0;
 }
 
-/* A number, or "144-150". */
+/* "144-150", or "144". */
+static bool rules_split_range(struct str text, uint64_t *ret_low, uint64_t *ret_high)
+{
+	struct str first = STR_NULL;
+
+	if (!text.p || !str_split(&text, '-', &first) || !str_to_u64(first, ret_low))
+		return false;
+	*ret_high = *ret_low;
+	return !text.p || str_to_u64(text, ret_high);
+}
+
 static bool rules_read_range(const struct json *v, struct xid_rule *rule)
 {
-	struct str last = json_str(v), first = STR_NULL;
 	uint64_t low = 0, high = 0;
 
-	if (json_u64(v, &low)) {
+	if (json_u64(v, &low))
 		high = low;
-	} else if (!last.p || !str_split(&last, '-', &first) || !str_to_u64(first, &low)) {
+	else if (!rules_split_range(json_str(v), &low, &high))
 		return false;
-	} else if (!last.p) {
-		high = low;
-	} else if (!str_to_u64(last, &high)) {
-		return false;
-	}
 	rule->first = (uint32_t)low;
 	rule->last = (uint32_t)high;
 	return low <= high && high <= XID_MAX;

@@ -48,14 +48,18 @@ int mps_paths_init(struct mps_paths *p, const char *dir, struct error *err)
 	return 0;
 }
 
+static void mps_remove_file(const char *folder, const char *name)
+{
+	char path[2 * MPS_PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)unlink(path);
+}
+
 static void mps_remove_pipe_files(const struct mps_paths *p)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(mps_pipe_files); i++) {
-		char path[2 * MPS_PATH_SIZE];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", p->pipe, mps_pipe_files[i]);
-		BEST_EFFORT(unlink(path));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(mps_pipe_files); i++)
+		mps_remove_file(p->pipe, mps_pipe_files[i]);
 }
 
 int mps_paths_prepare(const struct mps_paths *p, struct error *err)
@@ -71,18 +75,14 @@ int mps_paths_prepare(const struct mps_paths *p, struct error *err)
 
 void mps_paths_remove(const struct mps_paths *p)
 {
-	char path[2 * MPS_PATH_SIZE];
-
 	mps_remove_pipe_files(p);
-	BEST_EFFORT(unlink(p->output));
-	BEST_EFFORT(unlink(p->pid_file));
-	(void)snprintf(path, sizeof(path), "%s/control.log", p->log);
-	BEST_EFFORT(unlink(path));
-	(void)snprintf(path, sizeof(path), "%s/server.log", p->log);
-	BEST_EFFORT(unlink(path));
-	BEST_EFFORT(rmdir(p->pipe));
-	BEST_EFFORT(rmdir(p->log));
-	BEST_EFFORT(rmdir(p->dir));
+	mps_remove_file(p->log, "control.log");
+	mps_remove_file(p->log, "server.log");
+	(void)unlink(p->output);
+	(void)unlink(p->pid_file);
+	(void)rmdir(p->pipe);
+	(void)rmdir(p->log);
+	(void)rmdir(p->dir);
 }
 
 /* --- processes ------------------------------------------------------------------------------ */
