@@ -54,7 +54,9 @@ static void majors_are_by_whole_word(void **state)
 	assert_int_equal(m.nvidia, 195);
 	assert_int_equal(m.caps, 510);
 	assert_int_equal(m.uvm, 511);
-	gpu_proc_read_majors(STR("Character devices:\n509 nvidia-caps-imex-channels\n"), &m);
+	gpu_proc_read_majors(STR("Character devices:\n509 nvidia-caps-imex-channels\n\n"
+				 "Block devices:\n  9 nvidia-uvm\n"),
+			     &m);
 	assert_int_equal(m.nvidia, 195);
 	assert_int_equal(m.caps, 0);
 	assert_int_equal(m.uvm, 0);

@@ -310,6 +310,7 @@ static void a_stubborn_daemon_is_killed_at_the_deadline(void **state)
 
 	flag(w, "stubborn");
 	w->opts.stop_ms = 50;
+	w->opts.check_ms = INT32_MAX;
 	start(w);
 	loop_run(w->loop);
 	server = server_pid(w);
