@@ -91,4 +91,13 @@
 /* Links, addresses or routes of one network namespace. A node has a few thousand at most. */
 #define RTNL_LIST_MAX 262144
 
+/*
+ * The NVIDIA driver: claims that share a GPU by number; devices of claims in its book, and the file
+ * of it; memory of one call.
+ */
+#define GPU_SHARES_MAX    1024
+#define GPU_USES_MAX      4096
+#define GPU_USES_FILE_MAX (4UL * MIB)
+#define GPU_SCRATCH_MAX   (1UL * MIB)
+
 #endif
