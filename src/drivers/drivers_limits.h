@@ -93,11 +93,12 @@
 
 /*
  * The NVIDIA driver: claims that share a GPU by number; devices of claims in its book, and the file
- * of it; memory of one call.
+ * of it; memory of one call; memory for all GPUs and devices of a node.
  */
 #define GPU_SHARES_MAX    1024
 #define GPU_USES_MAX      4096
 #define GPU_USES_FILE_MAX (4UL * MIB)
 #define GPU_SCRATCH_MAX   (1UL * MIB)
+#define GPU_SNAPSHOT_MAX  (64UL * MIB)
 
 #endif

@@ -36,14 +36,18 @@ int gpu_prepare_open(const struct gpu_prepare_options *o, struct gpu_prepare **r
 void gpu_prepare_close(struct gpu_prepare *p); /* NULL allowed; changes no GPU */
 
 /*
- * Call it first, and again when the list of GPUs has changed. Undoes unfinished uses, and with
- * `claims` (UIDs; NULL: unknown) also uses of claims that are not among them. Switches MIG off
- * where this driver had switched it on and no instance is left. A step that fails is only noted:
- * it appends a line to `notes`, and is retried by the next call.
+ * Call it first, and again when the list of GPUs has changed. Undoes unfinished uses. Switches MIG
+ * off where this driver had switched it on and no instance is left. A step that fails is only
+ * noted: it appends a line to `notes`, and is retried by the next call.
  */
 int gpu_prepare_start(struct gpu_prepare *p, struct nvml *n, const struct nvml_gpu *gpus,
-		      size_t ngpus, const struct str *claims, size_t nclaims, struct buf *notes,
-		      struct error *err);
+		      size_t ngpus, struct buf *notes, struct error *err);
+
+/*
+ * Only the first part of it: sets the list of GPUs, and changes nothing. For programs that look at
+ * a book that another process writes.
+ */
+void gpu_prepare_set_gpus(struct gpu_prepare *p, const struct nvml_gpu *gpus, size_t n);
 
 struct gpu_claim {
 	struct str uid, ns, name;

@@ -34,11 +34,11 @@ static inline void world_open(struct world *w)
 		fail_msg("%s", w->err.msg);
 }
 
-static inline int world_start(struct world *w, const struct str *claims, size_t n)
+static inline int world_start(struct world *w)
 {
 	buf_clear(&w->notes);
 	return gpu_prepare_start(w->prepare, fake_nvml_session(w->fake), fake_nvml_gpus(),
-				 FAKE_GPUS, claims, n, &w->notes, &w->err);
+				 FAKE_GPUS, &w->notes, &w->err);
 }
 
 /* As after a crash: the memory is lost, the file and the GPUs stay. */
@@ -46,7 +46,7 @@ static inline void world_restart(struct world *w)
 {
 	gpu_prepare_close(TAKE(w->prepare));
 	world_open(w);
-	assert_int_equal(world_start(w, NULL, 0), 0);
+	assert_int_equal(world_start(w), 0);
 }
 
 static inline struct world *world_new(void)
@@ -70,7 +70,7 @@ static inline struct world *world_new(void)
 						   .boot_id = "boot-1",
 						   .proc = w->proc };
 	world_open(w);
-	assert_int_equal(world_start(w, NULL, 0), 0);
+	assert_int_equal(world_start(w), 0);
 	return w;
 }
 

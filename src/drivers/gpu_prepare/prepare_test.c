@@ -375,19 +375,17 @@ static void an_abandoned_instance_goes_at_the_start(void **state)
 
 /* --- start ----------------------------------------------------------------------------------- */
 
-static void uses_of_claims_that_are_gone_are_undone_at_the_start(void **state)
+static void a_start_keeps_what_is_done(void **state)
 {
 	struct world *w = *state;
-	struct str known = STR("c2");
 
 	must(w, prepare_one(w, "c1", SMALL));
 	must(w, prepare_one(w, "c2", LARGE));
-	must(w, world_start(w, &known, 1));
-	assert_int_equal(holders(w), 1);
-	assert_int_equal(instances(w, 0), 1);
-	assert_true(w->fake->gpus[0].v[8].there);
-	must(w, world_start(w, &known, 0));
-	must_be_empty(w);
+	must(w, world_start(w));
+	world_restart(w);
+	assert_int_equal(holders(w), 2);
+	assert_int_equal(instances(w, 0), 2);
+	assert_int_equal(w->notes.n, 0);
 }
 
 /* --- others ---------------------------------------------------------------------------------- */
@@ -494,7 +492,7 @@ int main(void)
 		PREPARE_TEST(a_busy_instance_names_the_process),
 		PREPARE_TEST(a_claim_of_a_lost_gpu_can_go),
 		PREPARE_TEST(an_abandoned_instance_goes_at_the_start),
-		PREPARE_TEST(uses_of_claims_that_are_gone_are_undone_at_the_start),
+		PREPARE_TEST(a_start_keeps_what_is_done),
 		PREPARE_TEST(instances_of_others_are_left_alone),
 		PREPARE_TEST(mig_stays_on_while_others_have_instances),
 		PREPARE_TEST(mig_that_others_switched_on_stays_on),

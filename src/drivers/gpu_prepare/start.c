@@ -40,7 +40,7 @@ void gpu_prepare_close(struct gpu_prepare *p)
 
 /* --- start ----------------------------------------------------------------------------------- */
 
-static void keep_gpus(struct gpu_prepare *p, const struct nvml_gpu *gpus, size_t n)
+void gpu_prepare_set_gpus(struct gpu_prepare *p, const struct nvml_gpu *gpus, size_t n)
 {
 	arena_clear(&p->arena);
 	p->gpus = ARENA_ARRAY(&p->arena, struct nvml_gpu, n + 1);
@@ -54,22 +54,13 @@ static void keep_gpus(struct gpu_prepare *p, const struct nvml_gpu *gpus, size_t
 	}
 }
 
-static bool is_known(const struct gpu_use *u, const struct str *claims, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eqz(claims[i], u->claim_uid))
-			return true;
-	return claims == NULL;
-}
-
-static void undo_stale(struct gpu_prepare *p, const struct str *claims, size_t nclaims,
-		       struct buf *notes)
+static void undo_unfinished(struct gpu_prepare *p, struct buf *notes)
 {
 	for (size_t i = p->book.uses.n; i-- > 0;) {
 		struct gpu_use *u = &p->book.uses.v[i];
 		struct error why;
 
-		if (u->done && is_known(u, claims, nclaims))
+		if (u->done)
 			continue;
 		if (gpu_use_destroy(p, u, &why) < 0) {
 			(void)buf_printf(notes, "cannot undo claim %s/%s: %s\n", u->claim_ns,
@@ -93,13 +84,12 @@ static void release_modes(struct gpu_prepare *p, struct buf *notes)
 }
 
 int gpu_prepare_start(struct gpu_prepare *p, struct nvml *n, const struct nvml_gpu *gpus,
-		      size_t ngpus, const struct str *claims, size_t nclaims, struct buf *notes,
-		      struct error *err)
+		      size_t ngpus, struct buf *notes, struct error *err)
 {
 	arena_clear(&p->scratch);
 	p->nvml = n;
-	keep_gpus(p, gpus, ngpus);
-	undo_stale(p, claims, nclaims, notes);
+	gpu_prepare_set_gpus(p, gpus, ngpus);
+	undo_unfinished(p, notes);
 	release_modes(p, notes);
 	return p->dirty ? gpu_step_save(p, err) : 0;
 }

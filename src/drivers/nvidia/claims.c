@@ -1,0 +1,309 @@
+/*
+ * Claims: each prepare and unprepare is a job of the worker. If NVML does not answer in time, the
+ * kubelet gets an error and tries again; the job continues, and the next one finds its result in
+ * the book.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
+#include "drivers/gpu_cdi/edits.h"
+#include "drivers/gpu_config/config.h"
+#include "drivers/nvidia/driver_impl.h"
+
+#define ENDING "the driver is ending; it is tried again by the next one"
+
+struct claim_job {
+	struct nvml_job job;
+	struct list link;
+	struct nvidia_driver *d;
+	struct gpu_prepare *prepare;
+	struct dp_claim *claim; /* NULL: nobody waits for an answer */
+	bool undo;
+	struct arena arena;
+	struct gpu_claim id;
+	struct nvidia_snapshot *snapshot;
+	const char *root;
+	size_t n;
+	struct gpu_want *wants;
+	struct gpu_prepared *prepared;
+	struct gpu_edits *edits;
+	struct nvidia_holders *holders;
+};
+
+static struct claim_job *claim_job_new(struct nvidia_driver *d, struct dp_claim *c,
+				       struct gpu_claim id, bool undo)
+{
+	struct claim_job *j = XNEW(struct claim_job);
+
+	arena_init(&j->arena, DRIVER_CLAIM_MAX);
+	j->d = d;
+	j->prepare = d->prepare;
+	j->claim = c;
+	j->undo = undo;
+	j->root = d->opts.read.root;
+	j->id = (struct gpu_claim){
+		.uid = arena_str(&j->arena, id.uid),
+		.ns = arena_str(&j->arena, id.ns),
+		.name = arena_str(&j->arena, id.name),
+	};
+	list_push_back(&d->claims, &j->link);
+	return j;
+}
+
+static void claim_job_free(struct claim_job *j)
+{
+	list_remove(&j->link);
+	nvidia_snapshot_unref(j->snapshot);
+	nvidia_holders_free(j->holders);
+	arena_release(&j->arena);
+	free(j);
+}
+
+/* --- on the worker's thread ------------------------------------------------------------------ */
+
+static int make_edits(struct claim_job *j, struct error *err)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		const struct gpu_prepared *p = &j->prepared[i];
+		struct gpu_edits_device at = {
+			.minor = p->minor,
+			.gi = p->mig ? (int32_t)p->gi : GPU_NO_INSTANCE,
+			.ci = p->mig ? (int32_t)p->ci : GPU_NO_INSTANCE,
+		};
+		int r = gpu_edits_make(&j->arena, j->root, &j->snapshot->libraries, &at,
+				       &j->edits[i], err);
+
+		if (r < 0)
+			return error_wrap(err, r, "%s", j->wants[i].device->name);
+	}
+	return 0;
+}
+
+static int claim_run(struct nvml_job *job, struct nvml *n, struct error *err)
+{
+	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
+	int r;
+
+	if (j->undo) {
+		r = gpu_claim_undo(j->prepare, n, j->id.uid, err);
+	} else {
+		r = gpu_claim_prepare(j->prepare, n, &j->id, j->wants, j->n, &j->arena, j->prepared,
+				      err);
+		if (r == 0)
+			r = make_edits(j, err);
+	}
+	j->holders = nvidia_holders_read(j->prepare);
+	return r;
+}
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+static void put_edits(struct arena *a, const struct gpu_edits *from, struct dp_edits *to)
+{
+	struct dp_node *nodes = ARENA_ARRAY(a, struct dp_node, from->nnodes + 1);
+	struct dp_mount *mounts = ARENA_ARRAY(a, struct dp_mount, from->nfiles + 1);
+
+	for (size_t i = 0; i < from->nnodes; i++) {
+		const struct gpu_node *g = &from->nodes[i];
+
+		nodes[i] = (struct dp_node){ .size = sizeof(*nodes),
+					     .path = g->path,
+					     .type = arena_printf(a, "%c", g->type),
+					     .major = g->major,
+					     .minor = g->minor,
+					     .has_numbers = 1,
+					     .has_mode = 1,
+					     .mode = g->mode };
+	}
+	for (size_t i = 0; i < from->nfiles; i++)
+		mounts[i] = (struct dp_mount){ .size = sizeof(*mounts),
+					       .read_only = 1,
+					       .path = from->files[i].path,
+					       .host_path = from->files[i].host_path };
+	*to = (struct dp_edits){ .size = sizeof(*to),
+				 .nnodes = (uint32_t)from->nnodes,
+				 .nmounts = (uint32_t)from->nfiles,
+				 .env = from->env,
+				 .nodes = nodes,
+				 .mounts = mounts };
+}
+
+static int claim_finish(struct claim_job *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		struct dp_edits e;
+
+		put_edits(&j->arena, &j->edits[i], &e);
+		if (dp_claim_edit(j->claim, i, &e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void claim_answer(struct claim_job *j, int result, const struct error *err)
+{
+	struct dp_claim *c = TAKE(j->claim);
+
+	if (!c)
+		return;
+	if (result < 0)
+		(void)dp_claim_fail(c, err ? err->msg : ENDING);
+	dp_claim_done(c, result < 0 ? -1 : 0);
+}
+
+static void claim_done(struct nvml_job *job, int result, const struct error *err)
+{
+	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
+
+	if (result == 0 && !j->undo)
+		result = claim_finish(j);
+	if (result == 0 && j->undo)
+		dp_driver_clear_status(j->d->driver,
+				       &(struct dp_claim_id){ .size = sizeof(struct dp_claim_id),
+							      .ns = j->id.ns.p,
+							      .name = j->id.name.p,
+							      .uid = j->id.uid.p });
+	claim_answer(j, result, err);
+	if (result == -ERR_TIMEOUT)
+		return;
+	nvidia_set_holders(j->d, &j->holders);
+	claim_job_free(j);
+}
+
+static void claim_late(struct nvml_job *job, int result UNUSED, const struct error *err UNUSED)
+{
+	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
+
+	nvidia_set_holders(j->d, &j->holders);
+	claim_job_free(j);
+}
+
+static int claim_submit(struct claim_job *j)
+{
+	j->job = (struct nvml_job){ .run = claim_run, .done = claim_done, .late = claim_late };
+	nvml_worker_run(j->d->worker, &j->job, NVIDIA_CLAIM_MS);
+	return DP_LATER;
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+/* Parameters are checked before anything is made. */
+static int check_config(struct claim_job *j, const struct dp_result *r, const struct gpu_device *d,
+			struct error *err)
+{
+	struct gpu_config_source *v = ARENA_ARRAY(&j->arena, struct gpu_config_source,
+						  r->nconfigs + 1);
+	struct gpu_config config;
+	int failed;
+
+	for (size_t i = 0; i < r->nconfigs; i++)
+		v[i] = (struct gpu_config_source){
+			.parameters = str_from(r->configs[i]->parameters),
+			.named = r->configs[i]->source == DP_FROM_CLASS,
+			.from_class = r->configs[i]->source == DP_FROM_CLASS,
+		};
+	failed = gpu_config_choose(&j->arena, v, r->nconfigs,
+				   d->kind == GPU_FULL ? GPU_CONFIG_GPU : GPU_CONFIG_MIG, &config,
+				   err);
+	if (failed < 0)
+		return error_wrap(err, failed, "parameters of request %s", r->request);
+	if (config.sharing == GPU_SHARING_MPS ||
+	    (config.sharing == GPU_SHARING_TIME && config.interval && d->kind == GPU_FULL))
+		return error_set(err, ERR_UNIMPLEMENTED,
+				 "request %s: this driver does not support the sharing strategy "
+				 "yet; remove `sharing` from the parameters",
+				 r->request);
+	return 0;
+}
+
+static int resolve_result(struct claim_job *j, size_t i, struct error *err)
+{
+	const struct dp_result *r = dp_claim_result(j->claim, i);
+	const struct gpu_device *d = gpu_inventory_find(&j->snapshot->inventory,
+							str_from(r->device));
+
+	if (!d)
+		return error_set(err, ERR_NOT_FOUND, "%s is not on this node", r->device);
+	j->wants[i] = (struct gpu_want){ .device = d,
+					 .shared = r->share_id != NULL,
+					 .admin = r->admin != 0 };
+	return check_config(j, r, d, err);
+}
+
+static int resolve_claim(struct claim_job *j, struct error *err)
+{
+	struct nvidia_driver *d = j->d;
+	int r = 0;
+
+	if (!d->snapshot)
+		return error_copy(err, &d->failure);
+	if (d->snapshot->no_libraries.code)
+		return error_copy(err, &d->snapshot->no_libraries);
+	j->snapshot = nvidia_snapshot_ref(d->snapshot);
+	j->n = dp_claim_count(j->claim);
+	j->wants = ARENA_ARRAY(&j->arena, struct gpu_want, j->n + 1);
+	j->prepared = ARENA_ARRAY(&j->arena, struct gpu_prepared, j->n + 1);
+	j->edits = ARENA_ARRAY(&j->arena, struct gpu_edits, j->n + 1);
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		r = resolve_result(j, i, err);
+	return r;
+}
+
+static struct gpu_claim id_of(const struct dp_claim *c)
+{
+	return (struct gpu_claim){ .uid = str_from(dp_claim_uid(c)),
+				   .ns = str_from(dp_claim_namespace(c)),
+				   .name = str_from(dp_claim_name(c)) };
+}
+
+static int refuse_ending(struct error *err)
+{
+	return error_set(err, ERR_UNAVAILABLE, ENDING);
+}
+
+int nvidia_prepare(void *arg, struct dp_claim *c)
+{
+	struct nvidia_driver *d = arg;
+	struct claim_job *j = claim_job_new(d, c, id_of(c), false);
+	struct error err;
+	int r = d->worker ? resolve_claim(j, &err) : refuse_ending(&err);
+
+	if (r == 0)
+		return claim_submit(j);
+	claim_job_free(j);
+	return dp_claim_fail(c, err.msg);
+}
+
+int nvidia_unprepare(void *arg, struct dp_claim *c)
+{
+	struct nvidia_driver *d = arg;
+
+	if (d->worker)
+		return claim_submit(claim_job_new(d, c, id_of(c), true));
+	return dp_claim_fail(c, ENDING);
+}
+
+static bool has_job(const struct nvidia_driver *d, struct str uid)
+{
+	LIST_FOREACH (it, &d->claims)
+		if (str_eq(LIST_ENTRY(it, struct claim_job, link)->id.uid, uid))
+			return true;
+	return false;
+}
+
+void nvidia_claims_drop_forgotten(struct nvidia_driver *d)
+{
+	const struct prepare *p = d->driver->prepare;
+
+	for (size_t i = 0; d->claims_known && p && d->holders && i < d->holders->n; i++) {
+		struct gpu_claim id = d->holders->v[i].claim;
+
+		if (!d->holders->v[i].done || prepare_knows(p, id.uid) || has_job(d, id.uid))
+			continue;
+		log_warn(d->opts.log, "devices are free: their claim is no longer prepared",
+			 LOG_STR("claim", id.name), LOG_STR("namespace", id.ns));
+		(void)claim_submit(claim_job_new(d, NULL, id, true));
+	}
+}

@@ -1,0 +1,245 @@
+/*
+ * Health: NVML's events come at once, but those from before the start are lost, and a GPU that is
+ * well again sends none. So GPUs are polled as well. An event is followed by a poll, because only
+ * the recovery action says whether the GPU still works.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "drivers/nvidia/driver_impl.h"
+
+struct poll_result {
+	int result;
+	struct nvml_condition condition;
+};
+
+struct poll_job {
+	struct nvml_job job;
+	struct nvidia_driver *d;
+	struct nvidia_snapshot *snapshot;
+	struct poll_result *v; /* for each source of the snapshot */
+};
+
+struct gpu_health *nvidia_health_of(struct nvidia_driver *d, const struct gpu_source *s)
+{
+	return gpu_health_book_get(d->health, s->gpu.uuid);
+}
+
+static int64_t health_now(const struct nvidia_driver *d)
+{
+	return clock_wall(loop_clock(d->opts.loop));
+}
+
+static void health_changed(struct nvidia_driver *d)
+{
+	struct error err;
+
+	nvidia_publish(d);
+	if (gpu_health_book_save(d->health, d->health_path, d->boot_id, &err) < 0)
+		nvidia_warn(d, "cannot save the health of GPUs", &err);
+}
+
+/* --- polls ----------------------------------------------------------------------------------- */
+
+static int poll_run(struct nvml_job *job, struct nvml *n, struct error *err UNUSED)
+{
+	struct poll_job *j = CONTAINER_OF(job, struct poll_job, job);
+
+	for (size_t i = 0; i < j->snapshot->n; i++)
+		j->v[i].result = nvml_poll(n, &j->snapshot->sources[i].gpu, &j->v[i].condition,
+					   NULL);
+	return 0;
+}
+
+static struct gpu_poll poll_of(const struct nvml_condition *c)
+{
+	struct gpu_poll p = { .recovery = GPU_UNSUPPORTED };
+
+	if (c->known & NVML_KNOWS_RECOVERY)
+		p.recovery = (int32_t)c->recovery;
+	p.remap_known = c->known & NVML_KNOWS_REMAPPED;
+	p.remap_pending = c->remap_pending;
+	p.remap_failure = c->remap_failed;
+	if (c->known & NVML_KNOWS_CLOCKS)
+		p.slowdown = c->clock_reasons &
+			     (NVML_SLOW_HARDWARE | NVML_SLOW_THERMAL | NVML_SLOW_POWER_BRAKE);
+	return p;
+}
+
+static bool poll_note(struct nvidia_driver *d, const struct gpu_source *s,
+		      const struct poll_result *r)
+{
+	struct gpu_health *h = nvidia_health_of(d, s);
+	struct gpu_poll p = poll_of(&r->condition);
+
+	if (!h)
+		return false;
+	if (r->result == -ERR_GONE)
+		return gpu_health_note_lost(h, health_now(d));
+	if (r->result < 0)
+		return false;
+	return gpu_health_note_poll(h, &p, &d->health_opts, health_now(d));
+}
+
+static void poll_free(struct poll_job *j)
+{
+	nvidia_snapshot_unref(j->snapshot);
+	free(j->v);
+	free(j);
+}
+
+static void poll_finish(struct nvidia_driver *d)
+{
+	d->poll = NULL;
+	if (d->stopping)
+		return;
+	loop_timer_start(&d->poll_timer, d->opts.poll_ms ? d->opts.poll_ms : NVIDIA_POLL_MS);
+	if (d->poll_again)
+		nvidia_poll(d);
+}
+
+static void poll_done(struct nvml_job *job, int result, const struct error *err UNUSED)
+{
+	struct poll_job *j = CONTAINER_OF(job, struct poll_job, job);
+	struct nvidia_driver *d = j->d;
+	bool changed = false;
+
+	/* nvidia_on_silent() has noted it, and poll_late() follows. */
+	if (result == -ERR_TIMEOUT)
+		return;
+	for (size_t i = 0; i < j->snapshot->n && result == 0; i++)
+		changed = poll_note(d, &j->snapshot->sources[i], &j->v[i]) || changed;
+	if (changed && !d->stopping)
+		health_changed(d);
+	poll_free(j);
+	poll_finish(d);
+}
+
+static void poll_late(struct nvml_job *job, int result UNUSED, const struct error *err UNUSED)
+{
+	struct poll_job *j = CONTAINER_OF(job, struct poll_job, job);
+	struct nvidia_driver *d = j->d;
+
+	d->poll_again = true;
+	poll_free(j);
+	poll_finish(d);
+}
+
+void nvidia_poll(struct nvidia_driver *d)
+{
+	struct poll_job *j;
+
+	if (!d->worker || !d->snapshot || d->stopping)
+		return;
+	d->poll_again = d->poll != NULL;
+	if (d->poll)
+		return;
+	j = XNEW(struct poll_job);
+	j->job = (struct nvml_job){ .run = poll_run, .done = poll_done, .late = poll_late };
+	j->d = d;
+	j->snapshot = nvidia_snapshot_ref(d->snapshot);
+	j->v = xcalloc(j->snapshot->n + 1, sizeof(*j->v));
+	d->poll = j;
+	nvml_worker_run(d->worker, &j->job, 0);
+}
+
+void nvidia_on_silent(void *arg, bool silent)
+{
+	struct nvidia_driver *d = arg;
+	uint32_t deadline = d->opts.deadline_ms ? d->opts.deadline_ms : 10000;
+	bool changed = false;
+
+	if (!silent) {
+		log_info(d->opts.log, "NVML answers again");
+		nvidia_poll(d);
+		return;
+	}
+	log_warn(d->opts.log, "NVML does not answer; devices are Unknown until it does");
+	for (size_t i = 0; d->snapshot && i < d->snapshot->n; i++) {
+		struct gpu_health *h = nvidia_health_of(d, &d->snapshot->sources[i]);
+
+		changed = (h && gpu_health_note_silent(h, deadline, health_now(d))) || changed;
+	}
+	if (changed && !d->stopping)
+		health_changed(d);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static bool holds(const struct gpu_holder *h, const struct gpu_source *s,
+		  const struct nvml_event *e)
+{
+	if (!h->done || !str_eq(h->gpu, s->gpu.uuid))
+		return false;
+	return e->gi == NVML_WHOLE_GPU || !h->mig || (h->gi == e->gi && h->ci == e->ci);
+}
+
+/* A condition in the status of each claim that has the device. */
+static void tell_holders(struct nvidia_driver *d, const struct gpu_source *s,
+			 const struct nvml_event *e, const char *text)
+{
+	char reason[32];
+	struct dp_condition c = { .size = sizeof(c),
+				  .status = DP_TRUE,
+				  .type = "ProgramFailed",
+				  .reason = reason,
+				  .message = text };
+
+	(void)snprintf(reason, sizeof(reason), "Xid%" PRIu64, e->data);
+	for (size_t i = 0; d->holders && i < d->holders->n; i++) {
+		const struct gpu_holder *h = &d->holders->v[i];
+		struct dp_claim_id id = { .size = sizeof(id),
+					  .ns = h->claim.ns.p,
+					  .name = h->claim.name.p,
+					  .uid = h->claim.uid.p };
+		struct dp_device_status status = { .size = sizeof(status),
+						   .nconditions = 1,
+						   .device = h->device,
+						   .conditions = &c };
+		char why[256];
+
+		if (!holds(h, s, e))
+			continue;
+		if (dp_driver_set_status(d->driver, &id, &status, why, sizeof(why)) < 0)
+			log_warn(d->opts.log, "cannot set the claim's status", LOG_Z("why", why));
+	}
+}
+
+static void note_xid(struct nvidia_driver *d, const struct gpu_source *s,
+		     const struct nvml_event *e)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+	const struct xid_rule *rule = xid_rules_find(d->rules, (uint32_t)e->data);
+	struct gpu_health *h = nvidia_health_of(d, s);
+	struct gpu_xid x = { .xid = (uint32_t)e->data,
+			     .gi = e->gi == NVML_WHOLE_GPU ? GPU_WHOLE : (int32_t)e->gi,
+			     .ci = e->ci == NVML_WHOLE_GPU ? GPU_WHOLE : (int32_t)e->ci,
+			     .at_ns = health_now(d) };
+
+	gpu_xid_print(&x, rule, &text);
+	log_warn(d->opts.log, "Xid", LOG_UINT("gpu", s->gpu.minor), LOG_UINT("xid", x.xid),
+		 LOG_INT("gi", x.gi), LOG_Z("class", xid_class_name(rule->class)),
+		 LOG_STR("what", buf_str(&text)));
+	if (rule->class != XID_IGNORED)
+		tell_holders(d, s, e, text.p);
+	if (h && gpu_health_note_xid(h, &x, rule))
+		health_changed(d);
+}
+
+void nvidia_on_event(void *arg, const struct nvml_event *e)
+{
+	struct nvidia_driver *d = arg;
+	const struct gpu_source *s = nvidia_snapshot_by_handle(d->snapshot, e->gpu);
+
+	if (d->stopping)
+		return;
+	if (e->type == NVML_EVENT_MIG_CHANGED)
+		nvidia_scan_soon(d);
+	else
+		nvidia_poll(d);
+	if (s && e->type == NVML_EVENT_XID)
+		note_xid(d, s, e);
+}
