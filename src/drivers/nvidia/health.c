@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/nvidia/condition.h"
 #include "drivers/nvidia/driver_impl.h"
 
 struct poll_result {
@@ -54,34 +55,13 @@ static int poll_run(struct nvml_job *job, struct nvml *n, struct error *err UNUS
 	return 0;
 }
 
-static struct gpu_poll poll_of(const struct nvml_condition *c)
-{
-	struct gpu_poll p = { .recovery = GPU_UNSUPPORTED };
-
-	if (c->known & NVML_KNOWS_RECOVERY)
-		p.recovery = (int32_t)c->recovery;
-	p.remap_known = c->known & NVML_KNOWS_REMAPPED;
-	p.remap_pending = c->remap_pending;
-	p.remap_failure = c->remap_failed;
-	if (c->known & NVML_KNOWS_CLOCKS)
-		p.slowdown = c->clock_reasons &
-			     (NVML_SLOW_HARDWARE | NVML_SLOW_THERMAL | NVML_SLOW_POWER_BRAKE);
-	return p;
-}
-
 static bool poll_note(struct nvidia_driver *d, const struct gpu_source *s,
 		      const struct poll_result *r)
 {
 	struct gpu_health *h = nvidia_health_of(d, s);
-	struct gpu_poll p = poll_of(&r->condition);
 
-	if (!h)
-		return false;
-	if (r->result == -ERR_GONE)
-		return gpu_health_note_lost(h, health_now(d));
-	if (r->result < 0)
-		return false;
-	return gpu_health_note_poll(h, &p, &d->health_opts, health_now(d));
+	return h &&
+	       nvidia_condition_note(h, r->result, &r->condition, &d->health_opts, health_now(d));
 }
 
 static void poll_free(struct poll_job *j)

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "base/core/limits.h"
+#include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "base/system/boot.h"
 #include "base/system/file.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_health/book.h"
+#include "drivers/nvidia/condition.h"
 #include "drivers/nvidia/driver.h"
 
 struct nvidia_show {
@@ -225,13 +227,19 @@ static void show_processes(struct nvidia_show *s, const struct gpu_source *g,
 	json_writer_end_array(w);
 }
 
-static void show_health(struct nvidia_show *s, const struct gpu_holder *h, struct json_writer *w)
+/* The file has the findings of the driver; whether the GPU answers is seen now. */
+static void show_health(struct nvidia_show *s, const struct gpu_source *g,
+			const struct gpu_holder *h, struct json_writer *w)
 {
 	static const char *const names[] = { "Healthy", "Unhealthy", "Unknown" };
 	struct gpu_health *of = gpu_health_book_get(s->health, h->gpu);
 	struct gpu_health_opts o = { 0 };
 	struct gpu_health_view view = { .health = DP_UNKNOWN };
+	struct nvml_condition c = { 0 };
 
+	if (of && g)
+		(void)nvidia_condition_note(of, nvml_poll(s->nvml, &g->gpu, &c, NULL), &c, &o,
+					    clock_wall(clock_system()));
 	if (of)
 		gpu_health_view(of, &o, &view);
 	show_text(w, "health", str_from(names[view.health]));
@@ -253,7 +261,7 @@ static void show_use(struct nvidia_show *s, const struct gpu_holder *h, struct j
 		show_number(w, "gi", h->gi);
 		show_number(w, "ci", h->ci);
 	}
-	show_health(s, h, w);
+	show_health(s, g, h, w);
 	show_processes(s, g, h, w);
 	json_writer_end_object(w);
 }
