@@ -10,6 +10,8 @@
 # fails and says why on standard error: that is a failure, no reason to skip. Only somebody who is not
 # root is to skip: containerd_possible tells.
 #
+# $CONTAINERD_DEPS=no installs nothing. Images also get the files in the folder $CONTAINERD_IMAGE_ADD.
+#
 # With $CONTAINERD_PLUGIN, a devplane binary, `devplane cni` follows the bridge in each pod's network, with the
 # root folder $CONTAINERD_PLUGIN_ROOT: plugins are then found in DIR/cni-bin, where Debian's are linked to.
 
@@ -29,6 +31,7 @@ containerd_image() {
 	for applet in $("$dir/root/bin/busybox" --list); do
 		[ "$applet" = busybox ] || ln -s busybox "$dir/root/bin/$applet"
 	done
+	[ -z "${CONTAINERD_IMAGE_ADD:-}" ] || cp -a "$CONTAINERD_IMAGE_ADD/." "$dir/root/"
 	printf 'root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/:/bin/false\n' >"$dir/root/etc/passwd"
 	printf 'root:x:0:\ndaemon:x:1:\n' >"$dir/root/etc/group"
 	tar -C "$dir/root" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$dir/layer.tar" .
@@ -143,7 +146,7 @@ containerd_answers() {
 start_containerd() {
 	local dir tries
 	mkdir -p "$1" && dir=$(cd "$1" && pwd)
-	"$(dirname "${BASH_SOURCE[0]}")/../../scripts/deps" containerd >&2 || return 1
+	[ "${CONTAINERD_DEPS:-}" = no ] || "$(dirname "${BASH_SOURCE[0]}")/../../scripts/deps" containerd >&2 || return 1
 	[ -f "$dir/snapshotter" ] || containerd_snapshotter "$dir" >"$dir/snapshotter"
 	containerd_config "$dir"
 	containerd_network "$dir"
