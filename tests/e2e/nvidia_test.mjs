@@ -2,7 +2,7 @@
 // what a driver that was killed leaves.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import { dra, unique } from "./api_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
@@ -46,6 +46,30 @@ function writeLibrary(path, soname) {
 	writeFileSync(path, b)
 }
 
+// The kernel's log is a pipe.
+mkdirSync(`${root}/dev`, { recursive: true })
+execFileSync("mkfifo", [`${root}/dev/kmsg`])
+const kmsg = openSync(`${root}/dev/kmsg`, "r+")
+
+// CUDA's MPS control program: with -f it is the daemon, else it passes commands to it.
+mkdirSync(`${scratch}/bin`)
+process.env.PATH = `${scratch}/bin:${process.env.PATH}`
+writeFileSync(`${scratch}/bin/nvidia-cuda-mps-control`, `#!/bin/sh
+if [ "$1" = -f ]; then
+	: >"$CUDA_MPS_PIPE_DIRECTORY/control"
+	while [ ! -e "$CUDA_MPS_PIPE_DIRECTORY/quit" ]; do sleep 0.05; done
+	rm "$CUDA_MPS_PIPE_DIRECTORY/quit"
+	exit 0
+fi
+while read -r line; do
+	echo "$line" >>${scratch}/mps-commands
+	case $line in
+	*thread_percentage*) echo 50.0 ;;
+	quit) : >"$CUDA_MPS_PIPE_DIRECTORY/quit" ;;
+	esac
+done
+`, { mode: 0o755 })
+
 gpus("gpus", 2)
 writeLibrary(`${root}/usr/lib64/libcuda.so.${version}`, "libcuda.so.1")
 
@@ -54,9 +78,9 @@ const node = await cluster.node("n1")
 const scheduler = await startScheduler(cluster), controller = await startController(cluster)
 const cdi = `${node.root}/cdi`
 
-async function startDriver() {
+async function startDriver(...flags) {
 	const process = start("driver", "nvidia", "--kubeconfig", cluster.server.kubeconfig, "--node-name", "n1", "--root-dir", node.root, "--cdi-dir", cdi,
-		"--nvml-library", library, "--host-root", root, "--poll-interval", "100ms", "--log-format", "text")
+		"--nvml-library", library, "--host-root", root, "--poll-interval", "100ms", "--log-format", "text", ...flags)
 	const url = await until("running driver", () => {
 		assert.equal(process.child.exitCode, null, process.err)
 		return /health and metrics at (\S+)/.exec(process.out)?.[1]
@@ -86,13 +110,18 @@ for (const type of ["gpu", "mig"]) {
 	assert.equal(code, 201, text)
 }
 
-// A pod with a claim for a full GPU, or for a MIG partition of that profile.
-async function runPod(profile) {
+// A pod with a claim for a full GPU, or for a MIG partition of that profile. Options: parameters, amounts of a shared GPU.
+async function runPod(profile, { parameters, amounts } = {}) {
 	const name = unique("claim")
 	const exactly = { deviceClassName: profile ? "mig.nvidia.com" : driver }
 	if (profile)
 		exactly.selectors = [{ cel: { expression: `device.attributes["${driver}"].profile == "${profile}"` } }]
-	const { code, text } = await cluster.client.post(claims, { metadata: { name }, spec: { devices: { requests: [{ name: "gpu", exactly }] } } })
+	if (amounts)
+		exactly.capacity = { requests: amounts }
+	const devices = { requests: [{ name: "gpu", exactly }] }
+	if (parameters)
+		devices.config = [{ opaque: { driver, parameters: { apiVersion: "resource.nvidia.com/v1beta1", ...parameters } } }]
+	const { code, text } = await cluster.client.post(claims, { metadata: { name }, spec: { devices } })
 	assert.equal(code, 201, text)
 	const pod = await cluster.run(pending({ resourceClaims: [{ name: "gpu", resourceClaimName: name }], main: { resources: { claims: [{ name: "gpu" }] } } }))
 	pod.claim = name
@@ -142,7 +171,7 @@ await test("a pod gets a full GPU with its nodes and libraries", async () => {
 })
 
 await test("pods get a mix of partitions on the other GPU", async () => {
-	[large, middle, small] = await Promise.all(["4g.71gb", "2g.35gb", "1g.18gb"].map(runPod))
+	[large, middle, small] = await Promise.all(["4g.71gb", "2g.35gb", "1g.18gb"].map((p) => runPod(p)))
 	for (const pod of [large, middle, small])
 		await running(pod)
 	const names = await Promise.all([large, middle, small].map((p) => p.device()))
@@ -171,9 +200,12 @@ const health = async (pod) => Object.values(healthOf(await cluster.pod(pod)).mai
 
 await test("the fault of a program is a condition of its claim only", async () => {
 	const [use] = show("explain", small.claim).devices
+	const pci = (await device("gpu-1")).attributes["resource.kubernetes.io/pciBusID"].string.replace(/\.\d$/, "")
+	writeSync(kmsg, `4,1,2,-;NVRM: Xid (PCI:${pci}): 31, pid=4711, name=train, Ch 00000008\n`)
 	gpus("xid", 1, 31, use.gi, use.ci)
 	const entry = await until("condition", async () => (await claimOf(small)).status.devices?.find((d) => d.conditions?.some((c) => c.reason === "Xid31")))
 	assert.equal(entry.device, await small.device())
+	assert.match(entry.conditions[0].message, /4711/)
 	assert.equal((await claimOf(large)).status.devices, undefined)
 	assert.equal(await health(small), "Healthy")
 })
@@ -222,13 +254,58 @@ await test("a driver that dies while it makes an instance leaves none behind", a
 	}
 })
 
+await test("while NVML hangs devices are unknown, and healthy afterwards", async () => {
+	gpus("hang", "all")
+	await until("unknown device", async () => /^Unknown/.test(await health(large)), 60)
+	await until("taint", async () => (await device("gpu-1")).taints?.some((t) => t.key === "gpu.nvidia.com/unmonitored"))
+	gpus("heal")
+	await until("healthy device", async () => (await health(large)) === "Healthy")
+})
+
+await test("a claim with MPS has a daemon while it is prepared", async () => {
+	await remove(whole)
+	const pod = await runPod(undefined, { parameters: { kind: "GpuConfig", sharing: { strategy: "MPS", mpsConfig: { defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: "2Gi" } } } })
+	await running(pod)
+	const { uid } = (await claimOf(pod)).metadata, folder = `${node.root}/plugins/${driver}/mps/${uid}`
+	assert.ok(existsSync(folder))
+	const edits = readCdi(uid)
+	assert.ok(edits.mounts.some((m) => m.containerPath === "/tmp/nvidia-mps" && m.hostPath.startsWith(folder)), JSON.stringify(edits.mounts))
+	assert.ok(edits.env.some((e) => e.startsWith("CUDA_MPS_PIPE_DIRECTORY=")))
+	assert.match(readFileSync(`${scratch}/mps-commands`, "utf8"), /2048M/)
+	await remove(pod)
+	await until("no daemon", () => !existsSync(folder))
+})
+
+await test("wrong parameters are an error that names the field", async () => {
+	const pod = await runPod(undefined, { parameters: { kind: "GpuConfig", sharing: { strategie: "MPS" } } })
+	await cluster.event(pod.metadata.name, "FailedPrepareDynamicResources", /strategie/)
+	await remove(pod)
+})
+
 await test("without claims no instance is left, and MIG is off", async () => {
-	for (const pod of [whole, large, middle])
+	for (const pod of [large, middle])
 		await remove(pod)
 	await until("no instance", () => instances().length === 0)
 	await until("MIG off", () => migOn().every((on) => !on))
 	assert.ok(show("list").every((d) => d.state === "free"))
 	assert.ok(!existsSync(cdi) || readdirSync(cdi).length === 0)
+})
+
+await test("claims share a GPU by memory, each with its own limit", async () => {
+	nvidia.child.kill("SIGTERM")
+	await nvidia.ended
+	nvidia = await startDriver("--shares", "memory", "--no-mig")
+	await until("two devices", async () => (await published()).length === 2)
+	const shared = await Promise.all([10, 20].map((n) => runPod(undefined, { amounts: { memory: `${n}Gi` } })))
+	for (const pod of shared)
+		await running(pod)
+	assert.deepEqual(await Promise.all(shared.map((p) => p.device())), ["gpu-0", "gpu-0"])
+	const commands = readFileSync(`${scratch}/mps-commands`, "utf8")
+	assert.match(commands, /10240M/)
+	assert.match(commands, /20480M/)
+	for (const pod of shared)
+		await remove(pod)
+	await until("free GPUs", () => show("list").every((d) => d.state === "free"))
 })
 
 await test("SIGTERM ends it", async () => {

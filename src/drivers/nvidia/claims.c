@@ -10,6 +10,7 @@
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_cdi/edits.h"
 #include "drivers/gpu_config/config.h"
+#include "drivers/gpu_share/mps_commands.h"
 #include "drivers/nvidia/driver_impl.h"
 
 #define ENDING "the driver is ending; it is tried again by the next one"
@@ -29,6 +30,8 @@ struct claim_job {
 	struct gpu_want *wants;
 	struct gpu_prepared *prepared;
 	struct gpu_edits *edits;
+	struct gpu_config *configs;
+	int64_t *share_mib; /* memory of a share of a full GPU; 0: not limited */
 	struct nvidia_holders *holders;
 };
 
@@ -130,12 +133,40 @@ static void put_edits(struct arena *a, const struct gpu_edits *from, struct dp_e
 				 .mounts = mounts };
 }
 
+/* A claim with MPS gets the daemon's folder and its environment with each device. */
+static void add_mps(struct claim_job *j, struct dp_edits *to)
+{
+	struct dp_mount *mounts = ARENA_ARRAY(&j->arena, struct dp_mount, to->nmounts + 1);
+	const char *const *more = NULL;
+	const char **env, *pipe = NULL;
+	size_t n = 0, m = 0;
+
+	if (!nvidia_share_mps(j->d->shares, j->id.uid, &j->arena, &more, &pipe))
+		return;
+	while (to->env[n])
+		n++;
+	while (more[m])
+		m++;
+	env = ARENA_ARRAY(&j->arena, const char *, n + m + 1);
+	for (size_t i = 0; i < n + m; i++)
+		env[i] = i < n ? to->env[i] : more[i - n];
+	for (uint32_t i = 0; i < to->nmounts; i++)
+		mounts[i] = to->mounts[i];
+	mounts[to->nmounts++] = (struct dp_mount){ .size = sizeof(*mounts),
+						   .read_only = 1,
+						   .path = MPS_CONTAINER_PIPE,
+						   .host_path = pipe };
+	to->mounts = mounts;
+	to->env = env;
+}
+
 static int claim_finish(struct claim_job *j)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		struct dp_edits e;
 
 		put_edits(&j->arena, &j->edits[i], &e);
+		add_mps(j, &e);
 		if (dp_claim_edit(j->claim, i, &e) < 0)
 			return -1;
 	}
@@ -153,12 +184,8 @@ static void claim_answer(struct claim_job *j, int result, const struct error *er
 	dp_claim_done(c, result < 0 ? -1 : 0);
 }
 
-static void claim_done(struct nvml_job *job, int result, const struct error *err)
+static void claim_end(struct claim_job *j, int result, const struct error *err)
 {
-	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
-
-	if (result == 0 && !j->undo)
-		result = claim_finish(j);
 	if (result == 0 && j->undo)
 		dp_driver_clear_status(j->d->driver,
 				       &(struct dp_claim_id){ .size = sizeof(struct dp_claim_id),
@@ -166,10 +193,82 @@ static void claim_done(struct nvml_job *job, int result, const struct error *err
 							      .name = j->id.name.p,
 							      .uid = j->id.uid.p });
 	claim_answer(j, result, err);
-	if (result == -ERR_TIMEOUT)
-		return;
-	nvidia_set_holders(j->d, &j->holders);
 	claim_job_free(j);
+}
+
+static void claim_on_shared(void *arg, const struct error *err)
+{
+	struct claim_job *j = arg;
+
+	claim_end(j, err ? -1 : claim_finish(j), err);
+}
+
+/* Limits of the parameters and of the share; the smaller one counts. */
+static int read_limit(struct claim_job *j, size_t i, const char *const *uuids, int64_t *ret_mib,
+		      struct error *err)
+{
+	int64_t *mib = ARENA_ARRAY(&j->arena, int64_t, j->n + 1);
+	int r = gpu_config_limits(&j->configs[i], uuids, j->n, mib, err);
+
+	*ret_mib = mib[i];
+	if (j->share_mib[i] && (!mib[i] || j->share_mib[i] < mib[i]))
+		*ret_mib = j->share_mib[i];
+	return r;
+}
+
+static int plan_shares(struct claim_job *j, struct nvidia_share_device *v, bool *any,
+		       struct error *err)
+{
+	const char **uuids = ARENA_ARRAY(&j->arena, const char *, j->n + 1);
+	int r = 0;
+
+	for (size_t i = 0; i < j->n; i++)
+		uuids[i] = arena_strdup(&j->arena, j->prepared[i].uuid);
+	for (size_t i = 0; i < j->n && r == 0; i++) {
+		const struct gpu_config *c = &j->configs[i];
+
+		v[i] = (struct nvidia_share_device){ .uuid = uuids[i],
+						     .threads = c->threads,
+						     .multi_user = c->multi_user };
+		v[i].mps = c->sharing == GPU_SHARING_MPS || j->share_mib[i];
+		if (c->sharing == GPU_SHARING_TIME && !j->prepared[i].mig)
+			v[i].interval = c->interval;
+		if (v[i].mps)
+			r = read_limit(j, i, uuids, &v[i].memory_mib, err);
+		*any = *any || v[i].mps || v[i].interval;
+	}
+	return r;
+}
+
+static void claim_share(struct claim_job *j)
+{
+	struct nvidia_share_device *v = ARENA_ARRAY(&j->arena, struct nvidia_share_device,
+						    j->n + 1);
+	bool any = false;
+	struct error err;
+	int r = plan_shares(j, v, &any, &err);
+
+	if (r < 0)
+		claim_end(j, r, &err);
+	else if (any)
+		nvidia_share_begin(j->d->shares, j->id.uid, v, j->n, claim_on_shared, j);
+	else
+		claim_end(j, claim_finish(j), NULL);
+}
+
+static void claim_done(struct nvml_job *job, int result, const struct error *err)
+{
+	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
+
+	if (result == -ERR_TIMEOUT) {
+		claim_answer(j, result, err);
+		return;
+	}
+	nvidia_set_holders(j->d, &j->holders);
+	if (result == 0 && !j->undo)
+		claim_share(j);
+	else
+		claim_end(j, result, err);
 }
 
 static void claim_late(struct nvml_job *job, int result UNUSED, const struct error *err UNUSED)
@@ -187,35 +286,58 @@ static int claim_submit(struct claim_job *j)
 	return DP_LATER;
 }
 
+/* Programs of the claim use the GPU until its MPS daemon is gone. */
+static void claim_on_unshared(void *arg)
+{
+	struct claim_job *j = arg;
+
+	if (j->d->worker) {
+		(void)claim_submit(j);
+		return;
+	}
+	claim_answer(j, -1, NULL);
+	claim_job_free(j);
+}
+
+static int claim_undo(struct claim_job *j)
+{
+	nvidia_share_end(j->d->shares, j->id.uid, claim_on_unshared, j);
+	return DP_LATER;
+}
+
 /* --- requests -------------------------------------------------------------------------------- */
 
+/* The memory that the claim consumes of a shared GPU. */
+static int read_memory(const struct dp_result *r, int64_t *ret_mib, struct error *err)
+{
+	for (size_t i = 0; r->share_id && i < r->nconsumed; i++)
+		if (strcmp(r->consumed[i].name, "memory") == 0)
+			return mps_memory_of(str_from(r->consumed[i].quantity), ret_mib, err);
+	return 0;
+}
+
 /* Parameters are checked before anything is made. */
-static int check_config(struct claim_job *j, const struct dp_result *r, const struct gpu_device *d,
-			struct error *err)
+static int check_config(struct claim_job *j, size_t i, const struct dp_result *r,
+			const struct gpu_device *d, struct error *err)
 {
 	struct gpu_config_source *v = ARENA_ARRAY(&j->arena, struct gpu_config_source,
 						  r->nconfigs + 1);
-	struct gpu_config config;
 	int failed;
 
-	for (size_t i = 0; i < r->nconfigs; i++)
-		v[i] = (struct gpu_config_source){
-			.parameters = str_from(r->configs[i]->parameters),
-			.named = r->configs[i]->source == DP_FROM_CLASS,
-			.from_class = r->configs[i]->source == DP_FROM_CLASS,
+	for (size_t k = 0; k < r->nconfigs; k++)
+		v[k] = (struct gpu_config_source){
+			.parameters = str_from(r->configs[k]->parameters),
+			.named = r->configs[k]->source == DP_FROM_CLASS,
+			.from_class = r->configs[k]->source == DP_FROM_CLASS,
 		};
 	failed = gpu_config_choose(&j->arena, v, r->nconfigs,
-				   d->kind == GPU_FULL ? GPU_CONFIG_GPU : GPU_CONFIG_MIG, &config,
-				   err);
+				   d->kind == GPU_FULL ? GPU_CONFIG_GPU : GPU_CONFIG_MIG,
+				   &j->configs[i], err);
 	if (failed < 0)
 		return error_wrap(err, failed, "parameters of request %s", r->request);
-	if (config.sharing == GPU_SHARING_MPS ||
-	    (config.sharing == GPU_SHARING_TIME && config.interval && d->kind == GPU_FULL))
-		return error_set(err, ERR_UNIMPLEMENTED,
-				 "request %s: this driver does not support the sharing strategy "
-				 "yet; remove `sharing` from the parameters",
-				 r->request);
-	return 0;
+	if (d->kind == GPU_FULL && j->d->opts.read.shares == GPU_SHARES_MEMORY)
+		failed = read_memory(r, &j->share_mib[i], err);
+	return failed;
 }
 
 static int resolve_result(struct claim_job *j, size_t i, struct error *err)
@@ -229,7 +351,7 @@ static int resolve_result(struct claim_job *j, size_t i, struct error *err)
 	j->wants[i] = (struct gpu_want){ .device = d,
 					 .shared = r->share_id != NULL,
 					 .admin = r->admin != 0 };
-	return check_config(j, r, d, err);
+	return check_config(j, i, r, d, err);
 }
 
 static int resolve_claim(struct claim_job *j, struct error *err)
@@ -246,6 +368,8 @@ static int resolve_claim(struct claim_job *j, struct error *err)
 	j->wants = ARENA_ARRAY(&j->arena, struct gpu_want, j->n + 1);
 	j->prepared = ARENA_ARRAY(&j->arena, struct gpu_prepared, j->n + 1);
 	j->edits = ARENA_ARRAY(&j->arena, struct gpu_edits, j->n + 1);
+	j->configs = ARENA_ARRAY(&j->arena, struct gpu_config, j->n + 1);
+	j->share_mib = ARENA_ARRAY(&j->arena, int64_t, j->n + 1);
 	for (size_t i = 0; i < j->n && r == 0; i++)
 		r = resolve_result(j, i, err);
 	return r;
@@ -281,7 +405,7 @@ int nvidia_unprepare(void *arg, struct dp_claim *c)
 	struct nvidia_driver *d = arg;
 
 	if (d->worker)
-		return claim_submit(claim_job_new(d, c, id_of(c), true));
+		return claim_undo(claim_job_new(d, c, id_of(c), true));
 	return dp_claim_fail(c, ENDING);
 }
 
@@ -304,6 +428,6 @@ void nvidia_claims_drop_forgotten(struct nvidia_driver *d)
 			continue;
 		log_warn(d->opts.log, "devices are free: their claim is no longer prepared",
 			 LOG_STR("claim", id.name), LOG_STR("namespace", id.ns));
-		(void)claim_submit(claim_job_new(d, NULL, id, true));
+		(void)claim_undo(claim_job_new(d, NULL, id, true));
 	}
 }

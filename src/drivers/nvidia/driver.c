@@ -35,6 +35,13 @@ static void driver_on_log(void *arg, uint32_t level, const char *line)
 	log_at(d->opts.log, (enum log_level)level, line);
 }
 
+static bool driver_knows(void *arg, const char *uid)
+{
+	const struct nvidia_driver *d = arg;
+
+	return !d->driver->prepare || prepare_knows(d->driver->prepare, str_from(uid));
+}
+
 /* From now on the SDK knows all prepared claims, so uses of others can go. */
 static void driver_on_registered(void *arg, uint32_t yes, const char *message UNUSED)
 {
@@ -43,6 +50,7 @@ static void driver_on_registered(void *arg, uint32_t yes, const char *message UN
 	if (!yes || d->claims_known)
 		return;
 	d->claims_known = true;
+	nvidia_shares_sweep(d->shares, driver_knows, d);
 	nvidia_scan(d);
 }
 
@@ -118,6 +126,8 @@ void nvidia_driver_free(struct nvidia_driver *d)
 		return;
 	loop_timer_stop(&d->scan_timer);
 	loop_timer_stop(&d->poll_timer);
+	kmsg_reader_free(d->kmsg);
+	nvidia_shares_free(d->shares);
 	gpu_prepare_close(d->prepare);
 	nvidia_snapshot_unref(d->snapshot);
 	nvidia_holders_free(d->holders);
@@ -143,6 +153,8 @@ static int open_books(struct nvidia_driver *d, struct error *err)
 
 	if (r < 0)
 		return r;
+	d->shares = nvidia_shares_new(d->opts.loop, d->opts.log,
+				      nvidia_driver_path(&d->arena, root, d->name, "mps"));
 	d->health_path = nvidia_driver_path(&d->arena, root, d->name, NVIDIA_HEALTH_FILE);
 	if (gpu_health_book_load(d->health, d->health_path, d->boot_id, &why) < 0)
 		log_warn(d->opts.log, "cannot read the health of GPUs; it begins anew",
@@ -177,10 +189,22 @@ static int start_worker(struct nvidia_driver *d, struct error *err)
 	return nvml_worker_start(d->opts.loop, &o, &d->worker, err);
 }
 
+/* Without it Xids have no process, and none are seen while NVML is silent. */
+static void follow_kernel(struct nvidia_driver *d)
+{
+	const char *path = arena_printf(&d->arena, "%s/dev/kmsg", d->opts.read.root);
+	struct error err;
+
+	if (kmsg_reader_new(d->opts.loop, path, nvidia_on_kernel_xid, d, &d->kmsg, &err) < 0)
+		log_info(d->opts.log, "cannot follow the kernel's log", LOG_ERR(&err));
+}
+
 int nvidia_driver_start(struct nvidia_driver *d, struct error *err)
 {
 	int r = open_books(d, err);
 
+	if (r == 0)
+		follow_kernel(d);
 	if (r == 0)
 		r = driver_start(d->driver, err);
 	if (r == 0)
@@ -216,6 +240,7 @@ void nvidia_driver_stop(struct nvidia_driver *d, void (*done)(void *arg), void *
 	d->stopped_arg = arg;
 	loop_timer_stop(&d->scan_timer);
 	loop_timer_stop(&d->poll_timer);
+	kmsg_reader_free(TAKE(d->kmsg));
 	if (d->worker && nvml_worker_silent(d->worker))
 		stop_worker(d, 0);
 	driver_end(d->driver, driver_on_ended, d);

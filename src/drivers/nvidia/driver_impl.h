@@ -5,7 +5,9 @@
 #include "base/core/list.h"
 #include "base/report/log.h"
 #include "drivers/gpu_health/book.h"
+#include "drivers/gpu_health/kmsg_reader.h"
 #include "drivers/nvidia/driver.h"
+#include "drivers/nvidia/share.h"
 #include "drivers/nvml/worker.h"
 #include "drivers/sdk/driver.h"
 #include "net/loop/loop.h"
@@ -14,6 +16,8 @@ enum {
 	NVIDIA_POLL_MS = 5000,
 	NVIDIA_SCAN_MS = 60000, /* instances of others are noticed at the latest after this */
 	NVIDIA_SETTLE_MS = 500, /* after an event about MIG */
+	NVIDIA_RECENT = 16, /* Xids of the kernel's log that are kept */
+	NVIDIA_RECENT_MS = 2000, /* between the kernel's line and NVML's event */
 	NVIDIA_CLAIM_MS = 40000, /* for a claim: the kubelet waits 45 s */
 };
 
@@ -22,6 +26,14 @@ struct nvidia_holders {
 	struct arena arena;
 	struct gpu_holder *v;
 	size_t n;
+};
+
+/* An Xid of the kernel's log: it has the process, which NVML's event lacks. */
+struct nvidia_kernel_xid {
+	struct kmsg_pci pci;
+	uint32_t xid, pid;
+	char name[64];
+	int64_t at_ms; /* of the loop */
 };
 
 struct nvidia_driver {
@@ -41,7 +53,11 @@ struct nvidia_driver {
 	struct gpu_health_book *health;
 	struct xid_rules *rules;
 	struct gpu_health_opts health_opts;
+	struct kmsg_reader *kmsg; /* NULL: the kernel's log cannot be read */
+	struct nvidia_kernel_xid recent[NVIDIA_RECENT]; /* a ring */
+	size_t nrecent; /* ever */
 
+	struct nvidia_shares *shares;
 	struct list claims; /* of struct claim_job */
 	struct scan_job *scan; /* under way, or NULL */
 	struct poll_job *poll;
@@ -77,6 +93,7 @@ void nvidia_claims_drop_forgotten(struct nvidia_driver *d);
 void nvidia_poll(struct nvidia_driver *d);
 void nvidia_on_event(void *arg, const struct nvml_event *e);
 void nvidia_on_silent(void *arg, bool silent);
+void nvidia_on_kernel_xid(void *arg, const struct kmsg_xid *x);
 struct gpu_health *nvidia_health_of(struct nvidia_driver *d, const struct gpu_source *s);
 
 #endif

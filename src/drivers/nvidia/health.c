@@ -188,17 +188,41 @@ static void tell_holders(struct nvidia_driver *d, const struct gpu_source *s,
 	}
 }
 
+/* The kernel's line about the same Xid comes a few milliseconds before NVML's event. */
+static const struct nvidia_kernel_xid *find_recent(const struct nvidia_driver *d,
+						   const struct gpu_source *s, uint32_t xid)
+{
+	size_t n = MIN(d->nrecent, NVIDIA_RECENT);
+	struct kmsg_pci pci;
+
+	if (!kmsg_pci_read(s->gpu.pci, &pci))
+		return NULL;
+	for (size_t i = 1; i <= n; i++) {
+		const struct nvidia_kernel_xid *x = &d->recent[(d->nrecent - i) % NVIDIA_RECENT];
+
+		if (x->xid == xid && kmsg_pci_equal(&x->pci, &pci) &&
+		    loop_now(d->opts.loop) - x->at_ms <= NVIDIA_RECENT_MS)
+			return x;
+	}
+	return NULL;
+}
+
 static void note_xid(struct nvidia_driver *d, const struct gpu_source *s,
 		     const struct nvml_event *e)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	const struct xid_rule *rule = xid_rules_find(d->rules, (uint32_t)e->data);
+	const struct nvidia_kernel_xid *kernel = find_recent(d, s, (uint32_t)e->data);
 	struct gpu_health *h = nvidia_health_of(d, s);
 	struct gpu_xid x = { .xid = (uint32_t)e->data,
 			     .gi = e->gi == NVML_WHOLE_GPU ? GPU_WHOLE : (int32_t)e->gi,
 			     .ci = e->ci == NVML_WHOLE_GPU ? GPU_WHOLE : (int32_t)e->ci,
 			     .at_ns = health_now(d) };
 
+	if (kernel) {
+		x.pid = kernel->pid;
+		x.name = str_from(kernel->name);
+	}
 	gpu_xid_print(&x, rule, &text);
 	log_warn(d->opts.log, "Xid", LOG_UINT("gpu", s->gpu.minor), LOG_UINT("xid", x.xid),
 		 LOG_INT("gi", x.gi), LOG_Z("class", xid_class_name(rule->class)),
@@ -222,4 +246,30 @@ void nvidia_on_event(void *arg, const struct nvml_event *e)
 		nvidia_poll(d);
 	if (s && e->type == NVML_EVENT_XID)
 		note_xid(d, s, e);
+}
+
+/* While NVML is silent there are no events of its own. */
+void nvidia_on_kernel_xid(void *arg, const struct kmsg_xid *x)
+{
+	struct nvidia_driver *d = arg;
+	struct nvidia_kernel_xid *to = &d->recent[d->nrecent++ % NVIDIA_RECENT];
+	struct nvml_event e = {
+		.type = NVML_EVENT_XID, .data = x->xid, .gi = NVML_WHOLE_GPU, .ci = NVML_WHOLE_GPU
+	};
+	struct str name = str_cut(x->name, sizeof(to->name) - 1);
+
+	*to = (struct nvidia_kernel_xid){
+		.pci = x->pci, .xid = x->xid, .pid = x->pid, .at_ms = loop_now(d->opts.loop)
+	};
+	if (str_is_utf8(name))
+		str_put(to->name, name);
+	if (!d->worker || !nvml_worker_silent(d->worker) || d->stopping)
+		return;
+	for (size_t i = 0; d->snapshot && i < d->snapshot->n; i++) {
+		const struct gpu_source *s = &d->snapshot->sources[i];
+		struct kmsg_pci pci;
+
+		if (kmsg_pci_read(s->gpu.pci, &pci) && kmsg_pci_equal(&pci, &x->pci))
+			note_xid(d, s, &e);
+	}
 }
