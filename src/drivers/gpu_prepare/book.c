@@ -185,11 +185,12 @@ static int read_file(struct gpu_book *b, struct error *err)
 	CLEANUP(arena_release) struct arena a;
 	struct json *tree = NULL;
 	struct error why;
-	int r = file_read(b->path, &text, err);
+	int r;
 
+	arena_init(&a, 16 * GPU_USES_FILE_MAX);
+	r = file_read(b->path, &text, err);
 	if (r < 0)
 		return r == -ERR_NOT_FOUND ? 0 : r;
-	arena_init(&a, 16 * GPU_USES_FILE_MAX);
 	r = json_parse(&a, buf_str(&text), NULL, &tree, &why);
 	if (r == 0)
 		r = read_tree(b, tree, &why);

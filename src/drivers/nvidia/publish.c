@@ -50,9 +50,9 @@ void nvidia_publish(struct nvidia_driver *d)
 	struct dp_inventory inventory;
 	char message[512];
 
+	arena_init(&a, GPU_SNAPSHOT_MAX);
 	if (!d->snapshot || d->stopping)
 		return;
-	arena_init(&a, GPU_SNAPSHOT_MAX);
 	inventory = d->snapshot->inventory.sdk;
 	devices = ARENA_ARRAY(&a, struct dp_device, inventory.ndevices + 1);
 	for (size_t i = 0; i < inventory.ndevices; i++) {
