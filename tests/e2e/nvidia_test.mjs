@@ -86,6 +86,7 @@ async function startDriver(...flags) {
 		return /health and metrics at (\S+)/.exec(process.out)?.[1]
 	})
 	await until("ready driver", async () => (await fetch(`${url}/readyz`)).status === 200)
+	process.metrics = async () => (await fetch(`${url}/metrics`)).text()
 	return process
 }
 
@@ -186,6 +187,13 @@ await test("pods get a mix of partitions on the other GPU", async () => {
 	assert.equal(use.device, names[2])
 	assert.match(use.uuid, /^MIG-/)
 	assert.equal(use.health, "Healthy")
+})
+
+await test("metrics name the GPUs and the claims that hold them", async () => {
+	await until("measured GPU", async () => /^devplane_nvidia_memory_total_bytes\{gpu="1",uuid="GPU-/m.test(await nvidia.metrics()))
+	const text = await nvidia.metrics()
+	assert.match(text, new RegExp(`^devplane_nvidia_device_held\\{.*"${small.claim}".*\\} 1$`, "m"))
+	assert.equal(text.match(/^devplane_nvidia_device_held\{/mg).length, 4)
 })
 
 await test("a profile without room waits", async () => {

@@ -105,6 +105,8 @@ int nvidia_driver_new(const struct nvidia_driver_opts *opts, struct nvidia_drive
 	d->rules = xid_rules_new();
 	d->health_opts.evict = opts->evict;
 	(void)error_set(&d->failure, ERR_UNAVAILABLE, "the GPUs were not read yet");
+	if (opts->metrics)
+		d->measure = nvidia_measure_new(opts->metrics);
 	list_init(&d->claims);
 	loop_timer_init(&d->scan_timer, opts->loop, driver_on_scan_timer);
 	loop_timer_init(&d->poll_timer, opts->loop, driver_on_poll_timer);
@@ -128,6 +130,7 @@ void nvidia_driver_free(struct nvidia_driver *d)
 	loop_timer_stop(&d->poll_timer);
 	kmsg_reader_free(d->kmsg);
 	nvidia_shares_free(d->shares);
+	nvidia_measure_free(d->measure);
 	gpu_prepare_close(d->prepare);
 	nvidia_snapshot_unref(d->snapshot);
 	nvidia_holders_free(d->holders);

@@ -7,6 +7,7 @@
 #include "drivers/gpu_health/book.h"
 #include "drivers/gpu_health/kmsg_reader.h"
 #include "drivers/nvidia/driver.h"
+#include "drivers/nvidia/measure.h"
 #include "drivers/nvidia/share.h"
 #include "drivers/nvml/worker.h"
 #include "drivers/sdk/driver.h"
@@ -58,6 +59,7 @@ struct nvidia_driver {
 	size_t nrecent; /* ever */
 
 	struct nvidia_shares *shares;
+	struct nvidia_measure *measure; /* NULL: no metrics */
 	struct list claims; /* of struct claim_job */
 	struct scan_job *scan; /* under way, or NULL */
 	struct poll_job *poll;

@@ -15,6 +15,7 @@
 struct poll_result {
 	int result;
 	struct nvml_condition condition;
+	struct nvml_sample sample;
 };
 
 struct poll_job {
@@ -22,6 +23,7 @@ struct poll_job {
 	struct nvidia_driver *d;
 	struct nvidia_snapshot *snapshot;
 	struct poll_result *v; /* for each source of the snapshot */
+	bool measure;
 };
 
 struct gpu_health *nvidia_health_of(struct nvidia_driver *d, const struct gpu_source *s)
@@ -49,9 +51,13 @@ static int poll_run(struct nvml_job *job, struct nvml *n, struct error *err UNUS
 {
 	struct poll_job *j = CONTAINER_OF(job, struct poll_job, job);
 
-	for (size_t i = 0; i < j->snapshot->n; i++)
-		j->v[i].result = nvml_poll(n, &j->snapshot->sources[i].gpu, &j->v[i].condition,
-					   NULL);
+	for (size_t i = 0; i < j->snapshot->n; i++) {
+		const struct nvml_gpu *g = &j->snapshot->sources[i].gpu;
+
+		j->v[i].result = nvml_poll(n, g, &j->v[i].condition, NULL);
+		if (j->measure && j->v[i].result == 0)
+			(void)nvml_measure(n, g, &j->v[i].sample, NULL);
+	}
 	return 0;
 }
 
@@ -90,8 +96,12 @@ static void poll_done(struct nvml_job *job, int result, const struct error *err 
 	/* nvidia_on_silent() has noted it, and poll_late() follows. */
 	if (result == -ERR_TIMEOUT)
 		return;
-	for (size_t i = 0; i < j->snapshot->n && result == 0; i++)
-		changed = poll_note(d, &j->snapshot->sources[i], &j->v[i]) || changed;
+	for (size_t i = 0; i < j->snapshot->n && result == 0; i++) {
+		const struct gpu_source *s = &j->snapshot->sources[i];
+
+		changed = poll_note(d, s, &j->v[i]) || changed;
+		nvidia_measure_gpu(d->measure, &s->gpu, &j->v[i].sample);
+	}
 	if (changed && !d->stopping)
 		health_changed(d);
 	poll_free(j);
@@ -120,6 +130,7 @@ void nvidia_poll(struct nvidia_driver *d)
 	j = XNEW(struct poll_job);
 	j->job = (struct nvml_job){ .run = poll_run, .done = poll_done, .late = poll_late };
 	j->d = d;
+	j->measure = d->measure != NULL;
 	j->snapshot = nvidia_snapshot_ref(d->snapshot);
 	j->v = xcalloc(j->snapshot->n + 1, sizeof(*j->v));
 	d->poll = j;
@@ -223,6 +234,7 @@ static void note_xid(struct nvidia_driver *d, const struct gpu_source *s,
 		x.pid = kernel->pid;
 		x.name = str_from(kernel->name);
 	}
+	nvidia_measure_xid(d->measure, &s->gpu, x.xid);
 	gpu_xid_print(&x, rule, &text);
 	log_warn(d->opts.log, "Xid", LOG_UINT("gpu", s->gpu.minor), LOG_UINT("xid", x.xid),
 		 LOG_INT("gi", x.gi), LOG_Z("class", xid_class_name(rule->class)),

@@ -59,6 +59,7 @@ void nvidia_set_holders(struct nvidia_driver *d, struct nvidia_holders **from)
 		return;
 	nvidia_holders_free(d->holders);
 	d->holders = TAKE(*from);
+	nvidia_measure_holders(d->measure, d->holders->v, d->holders->n);
 }
 
 /* --- the job --------------------------------------------------------------------------------- */

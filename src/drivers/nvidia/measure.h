@@ -1,0 +1,32 @@
+/*
+ * nvidia_measure - metrics of GPUs and of the claims that hold them.
+ *
+ *	devplane_nvidia_utilization_ratio, _memory_used_bytes, _memory_total_bytes,
+ *	_temperature_celsius, _power_watts, _slowdown, _ecc_corrected_errors,
+ *	_ecc_uncorrected_errors: each with gpu and uuid
+ *	devplane_nvidia_xids_total{gpu, uuid, xid}
+ *	devplane_nvidia_device_held{device, uuid, namespace, claim}: 1 for each device that a claim
+ *	holds; `uuid` is that of the physical GPU, to join with the others
+ *
+ * Threads: the loop's.
+ */
+#ifndef DRIVERS_NVIDIA_MEASURE_H
+#define DRIVERS_NVIDIA_MEASURE_H
+
+#include "drivers/gpu_prepare/prepare.h"
+
+struct metrics;
+struct nvidia_measure;
+
+struct nvidia_measure *nvidia_measure_new(struct metrics *m);
+void nvidia_measure_free(struct nvidia_measure *m); /* NULL allowed */
+
+/* Values that the sample does not have are removed. All functions accept NULL and do nothing. */
+void nvidia_measure_gpu(struct nvidia_measure *m, const struct nvml_gpu *g,
+			const struct nvml_sample *s);
+void nvidia_measure_xid(struct nvidia_measure *m, const struct nvml_gpu *g, uint32_t xid);
+
+/* Replaces the list of holders. */
+void nvidia_measure_holders(struct nvidia_measure *m, const struct gpu_holder *v, size_t n);
+
+#endif
