@@ -270,6 +270,17 @@ await test("while NVML hangs devices are unknown, and healthy afterwards", async
 	await until("healthy device", async () => (await health(large)) === "Healthy")
 })
 
+await test("a driver can be stopped while NVML hangs", async () => {
+	gpus("hang", "all")
+	await until("unknown device", async () => /^Unknown/.test(await health(large)), 60)
+	nvidia.child.kill("SIGTERM")
+	assert.deepEqual(await nvidia.ended, { code: 0, signal: null })
+	gpus("heal")
+	nvidia = await startDriver()
+	await until("healthy device", async () => (await health(large)) === "Healthy")
+	assert.equal(instances().length, 2)
+})
+
 await test("a claim with MPS has a daemon while it is prepared", async () => {
 	await remove(whole)
 	const pod = await runPod(undefined, { parameters: { kind: "GpuConfig", sharing: { strategy: "MPS", mpsConfig: { defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: "2Gi" } } } })
