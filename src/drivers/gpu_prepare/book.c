@@ -188,9 +188,9 @@ static int read_file(struct gpu_book *b, struct error *err)
 	int r;
 
 	arena_init(&a, 16 * GPU_USES_FILE_MAX);
-	r = file_read(b->path, &text, err);
+	r = file_read(b->path, &text, &why);
 	if (r < 0)
-		return r == -ERR_NOT_FOUND ? 0 : r;
+		return r == -ERR_NOT_FOUND ? 0 : error_copy(err, &why);
 	r = json_parse(&a, buf_str(&text), NULL, &tree, &why);
 	if (r == 0)
 		r = read_tree(b, tree, &why);

@@ -35,10 +35,9 @@ static bool mps_path_join(char out[static MPS_PATH_SIZE], const char *dir, const
 
 int mps_paths_init(struct mps_paths *p, const char *dir, struct error *err)
 {
-	/* A socket's path has 107 bytes at most. */
-	if (strlen(dir) + sizeof("/pipe/control_privileged") > 107 ||
-	    !mps_path_join(p->dir, dir, "") || !mps_path_join(p->pipe, dir, "/pipe") ||
-	    !mps_path_join(p->log, dir, "/log") || !mps_path_join(p->output, dir, "/log/output") ||
+	if (strlen(dir) > MPS_DIR_MAX || !mps_path_join(p->dir, dir, "") ||
+	    !mps_path_join(p->pipe, dir, "/pipe") || !mps_path_join(p->log, dir, "/log") ||
+	    !mps_path_join(p->output, dir, "/log/output") ||
 	    !mps_path_join(p->pid_file, dir, "/daemon.json") ||
 	    !mps_path_join(p->socket, dir, "/pipe/control"))
 		return error_set(err, ERR_INVALID,

@@ -11,7 +11,11 @@
 #include "base/core/error.h"
 #include "base/core/str.h"
 
-enum { MPS_PATH_SIZE = 1024 };
+enum {
+	MPS_PATH_SIZE = 1024,
+	/* Bytes of a daemon's folder: a socket's path has 107 at most. */
+	MPS_DIR_MAX = 107 - (int)sizeof("/pipe/control_privileged"),
+};
 
 /* The paths of a daemon. */
 struct mps_paths {

@@ -4,12 +4,15 @@
  */
 #include "drivers/nvidia/driver.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/system/boot.h"
 #include "base/system/folder.h"
 #include "drivers/drivers_limits.h"
+#include "drivers/gpu_share/mps_process.h"
 #include "drivers/nvidia/driver_impl.h"
 
 const char *nvidia_driver_path(struct arena *a, const char *root_dir, const char *name,
@@ -144,6 +147,20 @@ void nvidia_driver_free(struct nvidia_driver *d)
 
 /* --- start ----------------------------------------------------------------------------------- */
 
+/*
+ * The folder of MPS daemons. Their sockets need short paths, so another folder is used if that of
+ * the driver has a long name: one for each of these.
+ */
+static const char *mps_folder(struct nvidia_driver *d)
+{
+	const char *dir = nvidia_driver_path(&d->arena, d->driver->config.root_dir, d->name, "mps");
+
+	if (strlen(dir) + sizeof("/123e4567-e89b-12d3-a456-426614174000") - 1 <= MPS_DIR_MAX)
+		return dir;
+	return arena_printf(&d->arena, "/run/devplane/mps-%016" PRIx64,
+			    hash_bytes(str_from(dir), 0));
+}
+
 static int open_books(struct nvidia_driver *d, struct error *err)
 {
 	const char *root = d->driver->config.root_dir;
@@ -156,8 +173,7 @@ static int open_books(struct nvidia_driver *d, struct error *err)
 
 	if (r < 0)
 		return r;
-	d->shares = nvidia_shares_new(d->opts.loop, d->opts.log,
-				      nvidia_driver_path(&d->arena, root, d->name, "mps"));
+	d->shares = nvidia_shares_new(d->opts.loop, d->opts.log, mps_folder(d));
 	d->health_path = nvidia_driver_path(&d->arena, root, d->name, NVIDIA_HEALTH_FILE);
 	if (gpu_health_book_load(d->health, d->health_path, d->boot_id, &why) < 0)
 		log_warn(d->opts.log, "cannot read the health of GPUs; it begins anew",
