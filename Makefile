@@ -21,7 +21,7 @@ ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_
 TSAN_E2E = api_consistency api_crd api_flow api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
 # The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
-TSAN_MORE = tests/abi/plugin_[a-z_]+\.so|tests/fake_nvml/libfake_nvml\.so|tests/abi/scheduler_extension_test|src/scheduler/scheduler_cache_nodecache_stress_test
+TSAN_MORE = tests/abi/plugin_[a-z_]+\.so|tests/fake_nvml/libfake_[a-z]+\.so|tests/abi/scheduler_extension_test|src/scheduler/scheduler_cache_nodecache_stress_test
 
 # Before version 16 the search for leaks takes seconds per process on arm64.
 SANITIZER_CC = $(if $(shell command -v clang-16),clang-16,clang)
