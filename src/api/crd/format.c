@@ -412,7 +412,7 @@ static const struct crd_format formats[] = {
 };
 
 /* Whether the names are equal when dashes are ignored. */
-static bool is_name(struct str given, const char *name)
+static bool format_is_name(struct str given, const char *name)
 {
 	for (size_t i = 0; i < given.n; i++) {
 		if (given.p[i] == '-')
@@ -426,7 +426,7 @@ static bool is_name(struct str given, const char *name)
 const struct crd_format *crd_format_find(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (is_name(name, formats[i].name))
+		if (format_is_name(name, formats[i].name))
 			return &formats[i];
 	return NULL;
 }

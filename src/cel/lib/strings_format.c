@@ -114,7 +114,7 @@ bool cel_format_map(struct cel_formatter *f, const struct cel_value *map, cel_fo
 	return true;
 }
 
-static void add_number(struct cel_formatter *f, uint64_t v, unsigned base)
+static void strings_format_add_number(struct cel_formatter *f, uint64_t v, unsigned base)
 {
 	const char *digits = f->upper ? "0123456789ABCDEF" : "0123456789abcdef";
 	char text[64];
@@ -138,9 +138,9 @@ bool cel_format_integer(struct cel_formatter *f, const struct cel_value *v, unsi
 	if (v->kind == CEL_INT && v->i < 0)
 		(void)buf_addc(f->out, '-');
 	if (v->kind == CEL_INT)
-		add_number(f, v->i < 0 ? 0 - (uint64_t)v->i : (uint64_t)v->i, base);
+		strings_format_add_number(f, v->i < 0 ? 0 - (uint64_t)v->i : (uint64_t)v->i, base);
 	else if (v->kind == CEL_UINT)
-		add_number(f, v->u, base);
+		strings_format_add_number(f, v->u, base);
 	else if (base == 16 && (v->kind == CEL_STRING || v->kind == CEL_BYTES))
 		add_hex_bytes(f, v->s);
 	else

@@ -363,7 +363,7 @@ static void compile_struct(struct cel_compiler *c, const struct cel_expr *e)
 }
 
 /* Whether there is memory for more; if not, nothing else is compiled but a place for its value. */
-static bool has_room(struct cel_compiler *c)
+static bool compile_has_room(struct cel_compiler *c)
 {
 	size_t used = c->arena->used - c->used + c->code.n * sizeof(c->code.v[0]);
 
@@ -376,7 +376,7 @@ static bool has_room(struct cel_compiler *c)
 /* Recursion is as deep as the tree: CEL_HEIGHT_MAX. */
 void cel_compile_expr(struct cel_compiler *c, const struct cel_expr *e)
 {
-	if (!has_room(c))
+	if (!compile_has_room(c))
 		return;
 	switch (e->kind) {
 	case CEL_EXPR_CONST:

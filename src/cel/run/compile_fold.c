@@ -32,7 +32,7 @@ static bool mentions(const struct cel_expr *e, struct str name)
 	return false;
 }
 
-static bool is_name(const struct cel_expr *e, struct str name)
+static bool compile_fold_is_name(const struct cel_expr *e, struct str name)
 {
 	return e->kind == CEL_EXPR_IDENT && e->variable < 0 && str_eq(e->name, name);
 }
@@ -47,7 +47,7 @@ static bool appends(const struct cel_expr *e, struct str accu)
 {
 	const struct cel_expr *item;
 
-	if (!is_call(e, CEL_OP_ADD, 2) || !is_name(e->children[0], accu))
+	if (!is_call(e, CEL_OP_ADD, 2) || !compile_fold_is_name(e->children[0], accu))
 		return false;
 	item = e->children[1];
 	return item->kind == CEL_EXPR_LIST && item->n == 1 && !item->optionals &&
@@ -58,16 +58,17 @@ static bool appends(const struct cel_expr *e, struct str accu)
 static bool inserts(const struct cel_expr *e, const struct cel_fold *f)
 {
 	if (is_call(e, CALL_MAP_INSERT, 3))
-		return is_name(e->children[0], f->accu) && is_name(e->children[1], f->var) &&
+		return compile_fold_is_name(e->children[0], f->accu) &&
+		       compile_fold_is_name(e->children[1], f->var) &&
 		       !mentions(e->children[2], f->accu);
-	return is_call(e, CALL_MAP_INSERT, 2) && is_name(e->children[0], f->accu) &&
+	return is_call(e, CALL_MAP_INSERT, 2) && compile_fold_is_name(e->children[0], f->accu) &&
 	       !mentions(e->children[1], f->accu);
 }
 
 /* The accumulator as it is, with one more, or either of it by ?: */
 static bool grows(const struct cel_expr *e, const struct cel_fold *f, bool map)
 {
-	if (is_name(e, f->accu) || (map ? inserts(e, f) : appends(e, f->accu)))
+	if (compile_fold_is_name(e, f->accu) || (map ? inserts(e, f) : appends(e, f->accu)))
 		return true;
 	return is_call(e, CEL_OP_CONDITIONAL, 3) && !mentions(e->children[0], f->accu) &&
 	       grows(e->children[1], f, map) && grows(e->children[2], f, map);

@@ -105,7 +105,7 @@ static int list_run(struct cli *cli, struct error *err)
 
 /* --- profiles -------------------------------------------------------------------------------- */
 
-static void add_number(struct buf *out, const struct json *from, const char *key)
+static void nvidia_show_add_number(struct buf *out, const struct json *from, const char *key)
 {
 	(void)buf_printf(out, "%" PRId64 "\t", json_i64_at(from, key, 0));
 }
@@ -135,15 +135,15 @@ static int profiles_run(struct cli *cli, struct error *err)
 		return output_tree(cli, o->output, profiles, err);
 	(void)buf_addz(&lines, "GPU\tPROFILE\tID\tCOMPUTE\tSMS\tMEMORY\tMOST\tSTARTS\tSLICES\n");
 	JSON_FOREACH (it, profiles) {
-		add_number(&lines, it, "gpu");
+		nvidia_show_add_number(&lines, it, "gpu");
 		add_cell(&lines, json_text_at(it, "profile"), false);
-		add_number(&lines, it, "id");
-		add_number(&lines, it, "slices");
-		add_number(&lines, it, "multiprocessors");
+		nvidia_show_add_number(&lines, it, "id");
+		nvidia_show_add_number(&lines, it, "slices");
+		nvidia_show_add_number(&lines, it, "multiprocessors");
 		(void)quantity_print(quantity_of(json_i64_at(it, "memory", 0), QUANTITY_BINARY_SI),
 				     &lines);
 		(void)buf_addc(&lines, '\t');
-		add_number(&lines, it, "instances");
+		nvidia_show_add_number(&lines, it, "instances");
 		add_placements(&lines, json_getz(it, "placements"));
 	}
 	show_print(cli, buf_str(&lines));

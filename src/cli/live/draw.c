@@ -486,7 +486,7 @@ struct window {
 	size_t at, first, end;
 };
 
-static void put_devices(struct drawing *w, const struct top_slice *s, struct window *p)
+static void draw_put_devices(struct drawing *w, const struct top_slice *s, struct window *p)
 {
 	for (size_t k = 0; k < s->n && p->at < p->end; k++)
 		if (p->at++ >= p->first)
@@ -509,7 +509,7 @@ static void put_rows(struct drawing *w, size_t first, size_t room)
 			continue;
 		}
 		for (size_t k = 0; k < l->nslices; k++)
-			put_devices(w, l->slices[k], &p);
+			draw_put_devices(w, l->slices[k], &p);
 	}
 }
 

@@ -24,7 +24,7 @@ static void add_flag(struct words *w, const char *name, const char *value)
 	roles_add(w, arena_printf(w->arena, "--%s=%s", name, value));
 }
 
-static void add_number(struct words *w, const char *name, int64_t value)
+static void roles_add_number(struct words *w, const char *name, int64_t value)
 {
 	roles_add(w, arena_printf(w->arena, "--%s=%lld", name, (long long)value));
 }
@@ -55,7 +55,7 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	roles_add(w, "server");
 	add_flag(w, "data-dir", p->layout.dir);
 	add_flag(w, "bind-address", p->bind_address);
-	add_number(w, "secure-port", p->port);
+	roles_add_number(w, "secure-port", p->port);
 	/* The supervisor writes it: the server may not write to its folder. */
 	roles_add(w, "--write-kubeconfig=false");
 	roles_add_list(w, "etcd-servers", p->etcd_servers);
@@ -133,7 +133,7 @@ static void hollow_words(struct words *w, const struct up_plan *p, const struct 
 	roles_add(w, "node");
 	add_flag(w, "node-name", one ? name : r->node);
 	add_flag(w, "root-dir", one ? arena_printf(w->arena, "%s/0", root) : root);
-	add_number(w, "nodes", p->hollow);
+	roles_add_number(w, "nodes", p->hollow);
 	add_flag(w, "runtime", "hollow");
 	add_flag(w, "cdi-dir", p->layout.cdi);
 	add_identity(w, p, r);
@@ -151,7 +151,7 @@ static void driver_words(struct words *w, const struct up_plan *p, const struct 
 	roles_add(w, "driver");
 	roles_add(w, "sim");
 	add_flag(w, "kind", r->simulates ? r->simulates : r->device);
-	add_number(w, "devices", r->devices);
+	roles_add_number(w, "devices", r->devices);
 	if (r->simulates)
 		add_flag(w, "name", up_driver_name(p, r));
 	if (r->partitions)
@@ -159,7 +159,7 @@ static void driver_words(struct words *w, const struct up_plan *p, const struct 
 	if (r->shares)
 		roles_add(w, "--shares");
 	if (r->fabric) {
-		add_number(w, "fabric", DEMO_FABRIC);
+		roles_add_number(w, "fabric", DEMO_FABRIC);
 		add_flag(w, "fabric-publisher", demo_nodes[0]);
 	}
 	add_flag(w, "node-name", r->node);
@@ -283,7 +283,7 @@ const char *const *up_role_words(const struct up_plan *p, const struct up_role *
 	kinds[r->kind].words(&w, p, r);
 	add_flag(&w, "log-format", "json");
 	if (p->v)
-		add_number(&w, "v", p->v);
+		roles_add_number(&w, "v", p->v);
 	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
 	for (size_t i = 0; i < w.v.n; i++)
 		copy[i] = w.v.v[i];

@@ -63,7 +63,7 @@ static int cni_plugin_fail(struct reader *r, int code, const char *fmt, ...)
 }
 
 /* libcni's rule for IDs and network names, which makes them safe as file names. */
-static bool is_name(struct str s)
+static bool cni_plugin_is_name(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
@@ -139,7 +139,7 @@ static int cni_plugin_read_args(struct reader *r, struct str args)
 				*known[i].to = str_skip(pair, (size_t)at + 1);
 	}
 	if (r->request->pod_uid.n > 0 &&
-	    (!is_name(r->request->pod_uid) || r->request->pod_uid.n > UID_MAX))
+	    (!cni_plugin_is_name(r->request->pod_uid) || r->request->pod_uid.n > UID_MAX))
 		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
 				       "CNI_ARGS: K8S_POD_UID is not a UID: \"%.*s\"",
 				       STR_ARG(r->request->pod_uid));
@@ -164,7 +164,7 @@ static int read_environment(struct reader *r)
 		e = cni_plugin_get(r, "CNI_ARGS", false, &args);
 	if (e < 0)
 		return e;
-	if (container && !is_name(q->container_id))
+	if (container && !cni_plugin_is_name(q->container_id))
 		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
 				       "CNI_CONTAINERID: \"%.*s\" is not a container ID",
 				       STR_ARG(q->container_id));
@@ -243,7 +243,7 @@ static int read_valid(struct reader *r)
 		return cni_plugin_fail(r, CNI_INVALID_CONFIG,
 				       "cni.dev/valid-attachments: must be a list");
 	JSON_FOREACH (it, q->valid)
-		if (!is_name(json_text_at(it, "containerID")) ||
+		if (!cni_plugin_is_name(json_text_at(it, "containerID")) ||
 		    !is_ifname(json_text_at(it, "ifname")))
 			return cni_plugin_fail(
 				r, CNI_INVALID_CONFIG,
@@ -275,7 +275,7 @@ static int read_where(struct reader *r)
 	struct str path = json_str(root);
 
 	q->driver = driver ? json_str(driver) : STR(CNI_DRIVER_DEFAULT);
-	if (!is_name(q->driver))
+	if (!cni_plugin_is_name(q->driver))
 		return cni_plugin_fail(
 			r, CNI_INVALID_CONFIG,
 			"driver: must be a driver's name, such as " CNI_DRIVER_DEFAULT);
@@ -301,7 +301,7 @@ static int read_config(struct reader *r, struct str input)
 	r->request->config = config;
 	e = cni_plugin_check_version(r);
 	r->request->network = json_text_at(config, "name");
-	if (e == 0 && !is_name(r->request->network))
+	if (e == 0 && !cni_plugin_is_name(r->request->network))
 		e = cni_plugin_fail(r, CNI_INVALID_CONFIG, "name: must be a network's name");
 	if (e == 0)
 		e = read_where(r);

@@ -122,8 +122,8 @@ int nvml_instances(struct nvml *n, const struct nvml_gpu *g, struct arena *a,
 }
 
 /* Room by the card's rules: places, compute slices, and instances per profile. */
-static bool has_room(const struct fake_gpu *x, const struct nvml_profile *p,
-		     struct nvml_placement place)
+static bool nvml_fake_has_room(const struct fake_gpu *x, const struct nvml_profile *p,
+			       struct nvml_placement place)
 {
 	uint32_t slices = p->slices, same = 1;
 
@@ -142,7 +142,7 @@ static int put_instance(struct fake_gpu *x, uint32_t profile, struct nvml_placem
 {
 	uint32_t id = place.start + (place.size > 1 ? 8 : 0);
 
-	if (!profile_of(profile) || !has_room(x, profile_of(profile), place))
+	if (!profile_of(profile) || !nvml_fake_has_room(x, profile_of(profile), place))
 		return -1;
 	x->v[id] = (struct fake_instance){ .there = true, .profile = profile, .place = place };
 	return (int)id;

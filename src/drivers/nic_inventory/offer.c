@@ -64,8 +64,8 @@ static void offer_add_text(struct dp_device *d, struct dp_attribute *all, const 
 							       0 };
 }
 
-static void add_number(struct dp_device *d, struct dp_attribute *all, uint32_t type,
-		       const char *name, int64_t number)
+static void offer_add_number(struct dp_device *d, struct dp_attribute *all, uint32_t type,
+			     const char *name, int64_t number)
 {
 	all[d->nattributes++] = (struct dp_attribute){ sizeof(*all), type, name, NULL, number };
 }
@@ -80,13 +80,13 @@ static void describe_host(struct nic_entry *e, struct dp_device *d, struct dp_at
 	offer_add_text(d, all, "interface", n->interface);
 	/* InfiniBand's twenty bytes are 59 characters, which fit in an attribute. */
 	offer_add_text(d, all, "mac", strlen(e->mac) <= 64 ? e->mac : NULL);
-	add_number(d, all, DP_INT, "mtu", n->link.mtu);
+	offer_add_number(d, all, DP_INT, "mtu", n->link.mtu);
 	if (n->hardware.speed > 0)
-		add_number(d, all, DP_INT, "speed", n->hardware.speed);
+		offer_add_number(d, all, DP_INT, "speed", n->hardware.speed);
 	offer_add_text(d, all, "driver", n->hardware.driver);
 	if (n->hardware.numa >= 0)
-		add_number(d, all, DP_INT, "numaNode", n->hardware.numa);
-	add_number(d, all, DP_BOOL, "up", n->link.up && n->link.running);
+		offer_add_number(d, all, DP_INT, "numaNode", n->hardware.numa);
+	offer_add_number(d, all, DP_BOOL, "up", n->link.up && n->link.running);
 }
 
 static void describe_created(const struct nic_inventory *v, const struct nic *n,
@@ -96,10 +96,10 @@ static void describe_created(const struct nic_inventory *v, const struct nic *n,
 
 	offer_add_text(d, all, "parent", n->parent);
 	if (n->kind == NIC_VLAN)
-		add_number(d, all, DP_INT, "vlan", n->vlan);
+		offer_add_number(d, all, DP_INT, "vlan", n->vlan);
 	if (n->kind == NIC_MACVLAN)
 		offer_add_text(d, all, "mode", nic_macvlan_mode_name(n->macvlan_mode));
-	add_number(d, all, DP_BOOL, "up", !p || !parent_fault(p, n->kind));
+	offer_add_number(d, all, DP_BOOL, "up", !p || !parent_fault(p, n->kind));
 }
 
 static void offer_describe(const struct nic_inventory *v, struct nic_entry *e, struct dp_device *d,

@@ -54,7 +54,7 @@ void samples_free(struct dp_metrics *m)
 	free(m);
 }
 
-static bool is_name(const char *name, bool colons)
+static bool samples_is_name(const char *name, bool colons)
 {
 	if (!name || !*name || str_is_digit(*name))
 		return false;
@@ -85,7 +85,8 @@ static bool add_labels(struct buf *out, const char *const *labels)
 	for (size_t i = 0; labels[i]; i += 2) {
 		const char *value = labels[i + 1];
 
-		if (!is_name(labels[i], false) || str_starts(str_from(labels[i]), STR("__")))
+		if (!samples_is_name(labels[i], false) ||
+		    str_starts(str_from(labels[i]), STR("__")))
 			return false;
 		if (!value || !str_is_utf8(str_from(value)))
 			return false;
@@ -125,7 +126,7 @@ static int samples_add(struct dp_metrics *m, const char *name, const char *help,
 	struct family *f;
 	char *key;
 
-	if (m->n >= DRIVER_SAMPLES_MAX || type > DP_GAUGE || !is_name(name, true) ||
+	if (m->n >= DRIVER_SAMPLES_MAX || type > DP_GAUGE || !samples_is_name(name, true) ||
 	    str_starts(str_from(name), STR("devplane_")))
 		return -1;
 	(void)buf_addz(&series, name);

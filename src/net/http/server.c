@@ -209,8 +209,8 @@ static void attach(struct server_conn *sc, struct server_port *port, struct conn
 }
 
 /* Counts a connection in; returns false at the limit. */
-static bool has_room(struct http_server *sv, const struct conn *below,
-		     struct http_source **ret_source)
+static bool server_has_room(struct http_server *sv, const struct conn *below,
+			    struct http_source **ret_source)
 {
 	atomic_uint_fast64_t *refused = &sv->refused_all;
 	uint64_t before = atomic_fetch_add_explicit(&sv->conns, 1, memory_order_relaxed);
@@ -234,7 +234,7 @@ static void on_accept(void *arg, struct conn *below, size_t index)
 	struct server_conn *sc;
 
 	atomic_fetch_add_explicit(&sv->accepted, 1, memory_order_relaxed);
-	if (!has_room(sv, below, &source)) {
+	if (!server_has_room(sv, below, &source)) {
 		conn_free(below);
 		return;
 	}

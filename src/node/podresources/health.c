@@ -25,7 +25,8 @@ static void put_message(const struct healths *h, struct str message, char **fiel
 		*field = arena_strdup(h->a, message);
 }
 
-static void put_devices(const struct healths *h, Podresources__ContainerDevices **v, size_t n)
+static void health_put_devices(const struct healths *h, Podresources__ContainerDevices **v,
+			       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		enum assign_health health;
@@ -64,7 +65,7 @@ void podres_view_health(Podresources__PodResources *pod, const struct assign *s,
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		Podresources__ContainerResources *c = pod->containers[i];
 
-		put_devices(&h, c->devices, c->n_devices);
+		health_put_devices(&h, c->devices, c->n_devices);
 		put_claims(&h, c->dynamic_resources, c->n_dynamic_resources);
 	}
 	put_claims(&h, pod->dynamic_resources, pod->n_dynamic_resources);
@@ -76,7 +77,7 @@ void podres_view_offers(Podresources__AllocatableResponse *m, const struct assig
 	const struct healths h = { .log = s, .health = health, .a = a };
 	struct health_device at = { 0 };
 
-	put_devices(&h, m->devices, m->n_devices);
+	health_put_devices(&h, m->devices, m->n_devices);
 	m->claim_resources = ARENA_ARRAY(a, Podresources__ClaimResource *, health_count(health));
 	while (health_next(health, &at)) {
 		const struct assign_claim_device d = { .driver = at.driver,

@@ -215,8 +215,8 @@ static bool is_told(const struct view *w, const struct part *p, size_t use)
 	return p->kind != POD_INIT || w->top[use] == p->rank;
 }
 
-static void put_devices(const struct view *w, const struct part *p,
-			Podresources__ContainerResources *m)
+static void view_put_devices(const struct view *w, const struct part *p,
+			     Podresources__ContainerResources *m)
 {
 	struct podres_devices d = { .a = w->a };
 
@@ -310,7 +310,7 @@ static Podresources__ContainerResources *make_container(struct view *w, const st
 
 	podresources__container_resources__init(m);
 	m->name = arena_strdup(w->a, p->name);
-	put_devices(w, p, m);
+	view_put_devices(w, p, m);
 	m->cpu_ids = podres_make_cpus(&p->cpus, w->a, &m->n_cpu_ids);
 	m->memory = podres_make_memory(blocks, n, w->a, &m->n_memory);
 	put_claims(w, p, m);

@@ -269,7 +269,8 @@ static void put_mounts(struct arena *a, const struct container_spec *spec, Cri__
 	}
 }
 
-static void put_devices(struct arena *a, const struct container_spec *spec, Cri__ContainerConfig *m)
+static void cri_messages_put_devices(struct arena *a, const struct container_spec *spec,
+				     Cri__ContainerConfig *m)
 {
 	m->devices = ARENA_ARRAY(a, Cri__Device *, spec->ndevices + 1);
 	m->n_devices = spec->ndevices;
@@ -311,7 +312,7 @@ Cri__ContainerConfig *cri_container_config(struct arena *a, const struct contain
 	m->working_dir = cri_text(a, spec->working_dir);
 	put_env(a, spec, m);
 	put_mounts(a, spec, m);
-	put_devices(a, spec, m);
+	cri_messages_put_devices(a, spec, m);
 	m->labels = pairs(a, &spec->labels, &m->n_labels);
 	m->annotations = pairs(a, &spec->annotations, &m->n_annotations);
 	m->log_path = cri_text(a, spec->log_path);

@@ -85,7 +85,7 @@ static void start_on_created(void *arg, struct str id, const struct error *err)
 
 /* --- the spec --------------------------------------------------------------------- */
 
-static void put_devices(struct arena *a, struct json *devices, const struct assign_request *r)
+static void start_put_devices(struct arena *a, struct json *devices, const struct assign_request *r)
 {
 	struct json *ids = json_make_array(a);
 
@@ -122,7 +122,7 @@ static void gather_answers(struct worker_op *op, struct container_parts *parts)
 		(void)assign_next_answer(s, op->pod->uid, op->container, &at, &packed, &op->arena,
 					 &request);
 		v[i] = arena_str(&op->arena, packed);
-		put_devices(&op->arena, devices, &request);
+		start_put_devices(&op->arena, devices, &request);
 	}
 	parts->answers = v;
 	parts->nanswers = n;

@@ -97,7 +97,7 @@ void extension_free(struct extension *e)
 /* --- loading --------------------------------------------------------------------- */
 
 /* A label of DNS, or the same with capitals. */
-static bool is_name(const char *name)
+static bool extension_is_name(const char *name)
 {
 	size_t n = name ? strnlen(name, 64) : 0;
 
@@ -116,7 +116,7 @@ static bool is_name(const char *name)
 
 static int extension_check_name(const struct extension *e, const char *name, struct error *err)
 {
-	if (!is_name(name))
+	if (!extension_is_name(name))
 		return error_set(
 			err, ERR_INVALID,
 			"its name \"%.64s\" is invalid: letters, digits and dashes, 1 to 63",

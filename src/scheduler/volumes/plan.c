@@ -113,8 +113,9 @@ static bool capacity_fits(const struct json *o, const struct volume_claim *c,
 /*
  * Whether the node's storage has enough capacity. Only drivers that publish capacity are checked.
  */
-static bool has_room(const struct services *s, struct str provisioner,
-		     struct volume_provision *provision, const struct json *labels, struct arena *a)
+static bool plan_has_room(const struct services *s, struct str provisioner,
+			  struct volume_provision *provision, const struct json *labels,
+			  struct arena *a)
 {
 	struct cached *driver = s->csi_drivers ? cache_get(s->csi_drivers, provisioner) : NULL;
 	struct cache_walk w = { 0 };
@@ -165,7 +166,8 @@ static enum outcome try_provision(const struct services *s, struct volume_provis
 	if (provisioner.n == 0 || str_eqz(provisioner, "kubernetes.io/no-provisioner") ||
 	    !topology_allows(json_getz(class, "allowedTopologies"), labels))
 		return PROVISION_NO;
-	return has_room(s, provisioner, provision, labels, a) ? PROVISION_OK : PROVISION_NO_ROOM;
+	return plan_has_room(s, provisioner, provision, labels, a) ? PROVISION_OK
+								   : PROVISION_NO_ROOM;
 }
 
 /* --- all of a pod's ------------------------------------------------------------------------ */

@@ -184,7 +184,7 @@ static void note_flow(struct flow_lane *lane, const struct flow_ticket *t,
 	lane->last_at = now;
 }
 
-static bool has_room(struct flow_lane *lane, enum flow_class class)
+static bool flow_has_room(struct flow_lane *lane, enum flow_class class)
 {
 	/* Whether requests of several flows came recently. */
 	bool shared = loop_now(lane->loop) < lane->shared_until;
@@ -206,7 +206,8 @@ static void run_some(struct flow_lane *lane, enum flow_class class)
 {
 	struct flow_item *item;
 
-	while (has_room(lane, class) && (item = flow_queue_next(lane->queues[class], may, lane))) {
+	while (flow_has_room(lane, class) &&
+	       (item = flow_queue_next(lane->queues[class], may, lane))) {
 		struct flow_ticket *t = CONTAINER_OF(item, struct flow_ticket, item);
 
 		note_waiting(lane, t->schema->level->seats, -1);
@@ -311,7 +312,7 @@ static bool needs_no_turn(struct flow_lane *lane, const struct flow_ticket *t)
 {
 	if (is_system(t->schema) || !t->schema->level->queues)
 		return true;
-	return !flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes);
+	return !flow_queue_count(lane->queues[t->writes]) && flow_has_room(lane, t->writes);
 }
 
 void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,

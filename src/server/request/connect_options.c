@@ -221,7 +221,7 @@ static void add_param(struct buf *out, const char *name, struct str value)
 	connect_escape(out, value, true);
 }
 
-static void add_number(struct buf *out, const char *name, const struct json *v)
+static void connect_options_add_number(struct buf *out, const char *name, const struct json *v)
 {
 	int64_t number = 0;
 
@@ -244,7 +244,7 @@ static void add_member(struct buf *out, const struct member *m, const struct jso
 		break;
 	case MEMBER_PORTS:
 		JSON_FOREACH (it, v)
-			add_number(out, m->name, it);
+			connect_options_add_number(out, m->name, it);
 		break;
 	default:
 		add_param(out, m->name, json_str(v));
