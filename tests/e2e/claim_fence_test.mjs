@@ -1,5 +1,5 @@
-// A device is held by one claim at a time, and its capacity and counters are given out once, whoever races for them: on LMDB, and with three servers on
-// one etcd.
+// Clients race for devices. The server gives a device to one claim at a time, and gives out its capacity and counters once. The tests run on LMDB, and
+// with three servers on one etcd.
 import assert from "node:assert/strict"
 import { cpSync, writeFileSync } from "node:fs"
 import { backends, causes, claim, core, dra, expect, expectStatus, newNamespace, paths, startEtcd, startServer, unique } from "./api_lib.mjs"

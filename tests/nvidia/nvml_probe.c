@@ -12,7 +12,7 @@
  *   --placements  does that in every place, and again: ids and UUIDs must be the same
  *   --sets        creates every set of GPU instances whose memory slices do not overlap, and checks
  *                 that NVML refuses all others (some minutes)
- *   --clean       destroys all instances of the GPU, whoever made them, and switches MIG off
+ *   --clean       destroys all instances of the GPU, also foreign ones, and switches MIG off
  *
  * The exit code is 0 if everything was as expected and nothing was interrupted.
  */

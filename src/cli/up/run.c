@@ -23,6 +23,7 @@
 
 enum {
 	SAVE_MS = 10, /* changes within this time are written once */
+	SAVE_AGAIN_MS = 1000, /* after a failure */
 	RETRY_MS = 5, /* for a node that does not exist yet */
 	START_MS = 60 * 1000, /* limit of the first start */
 	LOAD_MS = 10 * START_MS, /* limit for a living server to load its objects */
@@ -98,7 +99,7 @@ static void fill_role(const struct member *m, struct up_state_role *r)
 		r->metrics = str_skip(url, scheme.n);
 }
 
-static void save(struct up *u)
+static int save(struct up *u)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
 	struct up_state_role roles[64];
@@ -111,6 +112,7 @@ static void save(struct up *u)
 			      .ready = u->ready,
 			      .roles = roles };
 	struct error err;
+	int r;
 
 	if (u->ready)
 		(void)snprintf(page, sizeof(page), "%s/ui/", u->url);
@@ -118,13 +120,17 @@ static void save(struct up *u)
 	for (; s.n < u->n && s.n < ARRAY_SIZE(roles); s.n++)
 		fill_role(&u->members[s.n], &roles[s.n]);
 	up_state_print(&s, &out);
-	if (file_write_atomic(u->plan->layout.state, buf_str(&out), 0600, &err) < 0)
-		log_warn(&u->log, "cannot write the state file", LOG_ERR(&err));
+	r = file_write_atomic(u->plan->layout.state, buf_str(&out), 0600, &err);
+	if (r < 0)
+		log_warn(&u->log, "cannot write the state file; trying again", LOG_ERR(&err));
+	return r;
 }
 
+/* A full disk must not leave pids of roles that were restarted meanwhile. */
 static void on_save(struct loop_timer *t)
 {
-	save(CONTAINER_OF(t, struct up, save));
+	if (save(CONTAINER_OF(t, struct up, save)) < 0)
+		loop_timer_start(t, SAVE_AGAIN_MS);
 }
 
 /* --- its own log ------------------------------------------------------------------------------ */
@@ -174,7 +180,8 @@ static void become_ready(struct up *u)
 	loop_timer_stop(&u->deadline);
 	for (size_t i = 0; i < u->n; i++)
 		u->members[i].child.first = false;
-	save(u);
+	if (save(u) < 0)
+		loop_timer_start(&u->save, SAVE_AGAIN_MS);
 	log_info(&u->log, "ready", LOG_INT("ms", ready.ms));
 	notify_send(&u->notify, "READY=1");
 	u->opts->on_ready(u->opts->arg, &ready);
@@ -703,7 +710,7 @@ static int cli_up_run(struct up *u, struct error *err)
 		log_info(&u->log, "starting", LOG_INT("pid", getpid()));
 		up_child_start(&u->members[0].child);
 		loop_run(u->loop);
-		save(u);
+		(void)save(u);
 	}
 	run_release(u);
 	/* Connections and handles free their memory in the next turn. */

@@ -96,7 +96,8 @@ static struct quantity least_of(const struct inventory_capacity *c)
 	return least;
 }
 
-struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left)
+/* Returns the most that the capacity's policy lets one claim take of the amount left. */
+static struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left)
 {
 	const struct inventory_policy *p = c->policy;
 	struct quantity most = left;

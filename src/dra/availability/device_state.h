@@ -84,7 +84,4 @@ struct device_standing device_standing(const struct inventory *inv,
 bool device_share(const struct inventory_device *d, const struct inventory_capacity *c,
 		  struct quantity *ret_least, struct quantity *ret_most);
 
-/* Returns the most that the capacity's policy lets one claim take of the amount left. */
-struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left);
-
 #endif

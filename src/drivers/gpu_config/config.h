@@ -26,7 +26,7 @@
 enum gpu_config_kind { GPU_CONFIG_GPU, GPU_CONFIG_MIG, GPU_CONFIG_VFIO };
 
 enum gpu_sharing {
-	GPU_SHARING_NONE, /* not said: whoever has the device may use it as it is */
+	GPU_SHARING_NONE, /* the parameters do not choose a strategy: the driver changes nothing */
 	GPU_SHARING_TIME, /* no effect on a MIG device */
 	GPU_SHARING_MPS,
 };

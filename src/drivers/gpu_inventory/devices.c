@@ -15,7 +15,8 @@ bool gpu_places_overlap(struct nvml_placement a, struct nvml_placement b)
 	return a.start < b.start + b.size && b.start < a.start + a.size;
 }
 
-const struct nvml_profile *gpu_profile_find(const struct gpu_source *s, uint32_t id)
+/* The profile with this id; NULL if the GPU does not have it. */
+static const struct nvml_profile *gpu_profile_find(const struct gpu_source *s, uint32_t id)
 {
 	for (size_t i = 0; i < s->nprofiles; i++)
 		if (s->profiles[i].id == id)

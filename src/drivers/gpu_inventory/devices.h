@@ -14,9 +14,6 @@ size_t gpu_devices_list(struct arena *a, const struct gpu_source *s,
 /* Whether the GPU is divided by counters, so that it has a counter set. */
 bool gpu_has_counters(const struct gpu_source *s, const struct gpu_inventory_options *o);
 
-/* The profile with this id; NULL if the GPU does not have it. */
-const struct nvml_profile *gpu_profile_find(const struct gpu_source *s, uint32_t id);
-
 /* Amounts that profiles have and counters count. */
 enum gpu_amount {
 	GPU_MULTIPROCESSORS,

@@ -18,7 +18,6 @@ struct gpu_prepare {
 
 /* The GPU with this UUID; NULL if it is gone. */
 const struct nvml_gpu *gpu_find(const struct gpu_prepare *p, struct str uuid);
-const struct nvml_gpu *gpu_of_use(const struct gpu_prepare *p, const struct gpu_use *u);
 
 /* Steps: each calls the test's hook first. */
 int gpu_step_save(struct gpu_prepare *p, struct error *err);
@@ -27,10 +26,6 @@ int gpu_step_instance(struct gpu_prepare *p, const struct nvml_gpu *g, const str
 		      uint32_t *gi, struct error *err);
 int gpu_step_compute(struct gpu_prepare *p, const struct nvml_gpu *g, const struct gpu_use *u,
 		     uint32_t *ci, struct error *err);
-
-/* Returns 1 with the instance at the use's place and of its profile, 0 without, or an error. */
-int gpu_instance_of(struct gpu_prepare *p, const struct nvml_gpu *g, const struct gpu_use *u,
-		    struct nvml_instance *ret, struct error *err);
 
 /* Whether an instance is at the place of a use. */
 bool gpu_use_is(const struct gpu_use *u, const struct nvml_instance *i);

@@ -23,7 +23,7 @@ const struct nvml_gpu *gpu_find(const struct gpu_prepare *p, struct str uuid)
 	return NULL;
 }
 
-const struct nvml_gpu *gpu_of_use(const struct gpu_prepare *p, const struct gpu_use *u)
+static const struct nvml_gpu *gpu_of_use(const struct gpu_prepare *p, const struct gpu_use *u)
 {
 	return gpu_find(p, str_from(u->gpu));
 }
@@ -71,8 +71,9 @@ bool gpu_use_is(const struct gpu_use *u, const struct nvml_instance *i)
 	return u->kind == GPU_MIG && u->profile == i->profile && u->place.start == i->place.start;
 }
 
-int gpu_instance_of(struct gpu_prepare *p, const struct nvml_gpu *g, const struct gpu_use *u,
-		    struct nvml_instance *ret, struct error *err)
+/* Returns 1 with the instance at the use's place and of its profile, 0 without, or an error. */
+static int gpu_instance_of(struct gpu_prepare *p, const struct nvml_gpu *g, const struct gpu_use *u,
+			   struct nvml_instance *ret, struct error *err)
 {
 	struct nvml_instance *v = NULL;
 	size_t n = 0;

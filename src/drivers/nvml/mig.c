@@ -17,10 +17,11 @@
 /* Instances of one profile that are listed at most: more than a GPU has memory slices. */
 enum { MIG_LIST_MAX = 64 };
 
-int nvml_each_profile(const struct nvml *n, void *device,
-		      int (*fn)(void *arg, uint32_t number, const struct nvml_abi_profile *p,
-				struct error *err),
-		      void *arg, struct error *err)
+/* Calls fn for each GPU instance profile that the GPU has, until it fails. */
+static int nvml_each_profile(const struct nvml *n, void *device,
+			     int (*fn)(void *arg, uint32_t number, const struct nvml_abi_profile *p,
+				       struct error *err),
+			     void *arg, struct error *err)
 {
 	if (!n->call.nvmlDeviceGetGpuInstanceProfileInfoV)
 		return nvml_missing("nvmlDeviceGetGpuInstanceProfileInfoV", err);

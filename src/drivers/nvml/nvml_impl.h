@@ -29,10 +29,4 @@ int nvml_missing(const char *symbol, struct error *err);
 	((n)->call.symbol ? nvml_result((n), (n)->call.symbol(__VA_ARGS__), #symbol, (err)) \
 			  : nvml_missing(#symbol, (err)))
 
-/* Calls fn for each GPU instance profile that the GPU has, until it fails. */
-int nvml_each_profile(const struct nvml *n, void *device,
-		      int (*fn)(void *arg, uint32_t number, const struct nvml_abi_profile *p,
-				struct error *err),
-		      void *arg, struct error *err);
-
 #endif
