@@ -1,6 +1,6 @@
 # The front door; meson is the engine, scripts/ does the work.
 .DEFAULT_GOAL := all
-.PHONY: all run test lint asan tsan fuzz bench drill soak consistency sim cover install uninstall deb clean help
+.PHONY: all run test lint asan asan-build tsan tsan-build fuzz bench drill soak consistency sim cover install uninstall deb image clean help
 MAKEFLAGS += --no-print-directory
 
 ARGS         ?=
@@ -9,6 +9,7 @@ FUZZ_SECONDS ?= 10
 SEEDS        ?= 100
 CONSISTENCY_SECONDS ?= 3600
 SECONDS      ?= 600
+ARCH         ?= amd64 arm64
 
 # What end-to-end tests run under sanitizers: not those in which kubectl takes most of the time and asks
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
@@ -43,14 +44,18 @@ lint: all ## format, clang-tidy, layers, sizes, banned names, alerts
 	@scripts/deps lint
 	@scripts/lint build
 # Corpora are replayed under the same sanitizers by `make fuzz`.
-asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
-	@scripts/deps build test fuzz
-	@$(SANITIZER) scripts/build build-asan $(SANITIZED)
+asan: asan-build ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
+	@scripts/deps test
 	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus FRESH_SEEDS=20 scripts/test build-asan $(ASAN_E2E)
-tsan: ## tests in which threads meet under ThreadSanitizer
-	@scripts/deps build test fuzz
-	@$(SANITIZER) TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
+asan-build:
+	@scripts/deps build fuzz
+	@$(SANITIZER) scripts/build build-asan $(SANITIZED)
+tsan: tsan-build ## tests in which threads meet under ThreadSanitizer
+	@scripts/deps test
 	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT) threads' FRESH_SEEDS=0 scripts/test build-tsan $(TSAN_E2E)
+tsan-build:
+	@scripts/deps build fuzz
+	@$(SANITIZER) TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
 	@$(SANITIZER) TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
@@ -82,6 +87,9 @@ uninstall: ## remove what install put below $DESTDIR$PREFIX
 deb: all ## Debian packages of the build, in out/
 	@scripts/deps deb
 	@scripts/deb out
+image: ## container images for ARCH in build-image/, compiled from the sources; TAG=.. names them, ARGS="--flag .." is passed on
+	@scripts/deps build image
+	@scripts/image --arch "$(ARCH)" $(if $(TAG),--tag "$(TAG)") $(ARGS)
 clean: ## remove everything that was built
 	rm -rf build build-*
 help: ## show this list

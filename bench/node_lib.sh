@@ -9,7 +9,7 @@ kubeconfig() {
 	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"%s"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" "$1"
 }
 
-# serve NAME: a server of its own with data in $tmp/NAME, which may be there; sets $url, $ready_s, and the kubeconfigs admin and n1 in that folder.
+# serve NAME: a server of its own, which taints no new nodes, with data in $tmp/NAME, which may be there; sets $url, $ready_s, and the kubeconfigs admin and n1 in that folder.
 serve() {
 	local said begun line
 	printf '%s\n' 'token,bench,1,"system:masters"' 'n1-own,system:node:n1,2,"system:nodes"' >"$tmp/tokens"
@@ -17,7 +17,7 @@ serve() {
 	mkfifo "$tmp/said"
 	exec {said}<>"$tmp/said"
 	begun=${EPOCHREALTIME/./}
-	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" "${server_flags[@]}" 1>&"$said" 2>>"$tmp/server.err" &
+	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" --disable-admission-plugins TaintNodesByCondition "${server_flags[@]}" 1>&"$said" 2>>"$tmp/server.err" &
 	server=$!
 	read -r -t 60 line <&"$said" || {
 		tail -n 5 "$tmp/server.err" >&2

@@ -3,7 +3,7 @@
  * field with all cookies gives the same result as several fields with its parts.
  */
 #include "net/http/http.h"
-#include "server/ui/cookie.h"
+#include "web/session/cookie.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,12 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (f.n < 16 && str_split(&rest, '\n', &line))
 		fields[f.n++] = (struct http_field){ .name = STR("cookie"), .value = line };
-	found = ui_cookie_read(&f, &value);
+	found = ui_cookie_read(&ui_cookie_host, &f, &value);
 	if (found != UI_COOKIE_NONE)
 		require(value.p >= (const char *)data &&
 			value.p + value.n <= (const char *)data + size);
 	joined.value = str_of(data, size);
 	if (f.n == 1)
-		require(ui_cookie_read(&one, &again) == found);
+		require(ui_cookie_read(&ui_cookie_host, &one, &again) == found);
 	return 0;
 }

@@ -47,9 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct regex *re;
 	struct error err;
 
+	arena_init(&a, 256 * MIB);
 	if (size > 4096)
 		return 0;
-	arena_init(&a, 256 * MIB);
 	if (!str_split(&text, '\n', &pattern))
 		return 0;
 	text = text.p ? text : STR("");

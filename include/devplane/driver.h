@@ -304,6 +304,9 @@ struct dp_opaque {
 	uint32_t size;
 	uint32_t source; /* DP_FROM_CLASS .. */
 	const char *parameters;
+	/* --- ABI 1.0 ends here --- */
+	uint32_t named; /* nonzero: it is for this request by name; 0: for all requests */
+	uint32_t reserved;
 };
 
 /* One device that was allocated for the claim. */

@@ -37,6 +37,9 @@
 #define JSONPATH_DEPTH_MAX 10
 #define JSONPATH_WORK_MAX  100000
 
+/* Values that a template of `get -o jsonpath=` examines: those of the largest list, many times. */
+#define JSONPATH_TEMPLATE_WORK_MAX 20000000UL
+
 /* Nesting depth of schemas of custom resources, like that of objects. */
 #define CRD_SCHEMA_DEPTH_MAX 500
 

@@ -14,6 +14,10 @@
 #define ZONE_NAME_MAX 128
 #define ZONES_MAX     1024 /* kept in memory; the database has some 600 */
 
+/* `get -o custom-columns`, and the files that hold columns or a template. */
+#define CUSTOM_COLUMNS_MAX  64
+#define OUTPUT_TEMPLATE_MAX (64UL * KIB)
+
 /* A file with a KubeSchedulerConfiguration. */
 #define SCHEDULER_CONFIG_MAX (4UL * MIB)
 

@@ -61,6 +61,8 @@
 /* Its GPUs, counting those that have gone, and the file with their health. */
 #define GPU_BOOK_GPUS_MAX 256
 #define GPU_BOOK_FILE_MAX (1UL * MIB)
+/* The file with the details of its GPUs. */
+#define GPU_KNOWN_FILE_MAX (4UL * MIB)
 /* Devices with a memory limit in one config: a claim has 32 devices at most. */
 #define GPU_CONFIG_LIMITS_MAX 32
 /* Files of the driver that a container gets. */

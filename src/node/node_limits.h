@@ -47,6 +47,10 @@
 #define PROBE_OUTPUT_MAX    (10UL * KIB)
 #define PROBE_REDIRECTS_MAX 10
 
+/* Static pods: bytes of one manifest, like upstream; files of their folder. */
+#define MANIFEST_FILE_MAX  (10UL * MIB)
+#define MANIFEST_FILES_MAX 1024
+
 /* The node's resolv.conf. */
 #define RESOLV_CONF_MAX (64UL * KIB)
 
@@ -81,6 +85,8 @@
 #define PODRES_EVENTS_MAX  1024
 #define PODRES_EVENT_BYTES (1UL * MIB)
 #define PODRES_GONE_MAX    1024
+/* Attach mode: devices of pods whose health has a series in the metrics. */
+#define ATTACH_HEALTH_SERIES_MAX 2000
 /* Queued for one stream: above it, producers wait. Less than HTTP_OUT_HIGH, for many watches. */
 #define PODRES_OUT_MAX (8UL * KIB)
 

@@ -48,7 +48,7 @@
 #include "server/startup/namespaces.h"
 #include "server/startup/priority_classes.h"
 #include "server/startup/storage_versions.h"
-#include "server/ui/sessions.h"
+#include "server/ui/session_user.h"
 #include "server/ui/ui.h"
 #include "server/webhooks/webhooks.h"
 #include "store/etcd/store.h"
@@ -360,7 +360,7 @@ static void start_access(struct server *s)
 	s->authn = authn_new(&opts);
 	s->authz = authz_new();
 	if (!s->opts.no_ui)
-		s->sessions = ui_sessions_new();
+		s->sessions = ui_sessions_new(&session_user_ops);
 }
 
 static int server_start(struct server *s, struct error *err)

@@ -5,7 +5,6 @@
 #define SERVER_SERVER_LIMITS_H
 
 #include "base/core/limits.h"
-#include "net/net_limits.h"
 
 /* Bytes per second of a request's body; below it 408. */
 #define HTTP_BODY_RATE_MIN (4UL * KIB)
@@ -22,17 +21,6 @@
 
 /* Recently verified tokens that one lane remembers. */
 #define AUTHN_TOKENS_MAX 1024
-
-/*
- * The device page. Sessions and one-time codes, in total and per user; failed logins per second
- * before all logins wait; the body of a login, which may be a token.
- */
-#define UI_SESSIONS_MAX      1024
-#define UI_USER_SESSIONS_MAX 64
-#define UI_CODES_MAX         256
-#define UI_USER_CODES_MAX    16
-#define UI_FAILURES_MAX      10
-#define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
 
 /* Keys for verifying tokens; audiences of one token. */
 #define TOKEN_KEYS_MAX      64

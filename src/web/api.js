@@ -20,7 +20,12 @@ export class Refusal extends Error {
 	}
 }
 
+// The ways to log in besides a token, as the last 401 named them: "ui" if `devplane ui` serves the page, "oidc".
+export let ways = []
+
 async function refusal(response) {
+	if (response.status === 401)
+		ways = response.headers.get("X-Devplane-Login")?.split(" ") ?? ways
 	let message = ""
 	try {
 		message = (await response.json()).message ?? ""
@@ -43,6 +48,11 @@ export async function request(method, path, body, signal) {
 }
 
 export const session = async () => (await request("GET", "/ui/session")).json()
+// { clusters, explain }: the clusters that the page can show, if there are several, as [{ name, path }], where path goes before that of a
+// request; and whether the server explains. `devplane ui` answers it; of an API server itself it is a file.
+export const clusters = async () => (await request("GET", "/ui/clusters")).json()
+// What explain-fit says: { namespace, pod, cluster }, where the server has explanations.
+export const explain = async (what) => (await request("GET", `/ui/explain?${new URLSearchParams(what)}`)).json()
 export const login = async (how) => (await request("POST", "/ui/login", how)).json()
 export const logout = () => request("POST", "/ui/logout", undefined, AbortSignal.timeout(LOGOUT_MS))
 
@@ -64,8 +74,9 @@ async function readLines(response, heard, each) {
 }
 
 // A browser has six connections over HTTP/1.1, as some proxy may want it: not enough for a watch of everything.
-const [arrival] = performance.getEntriesByType("navigation")
-export const fewConnections = /^http\/1/.test(arrival?.nextHopProtocol ?? "")
+// A page from the browser's cache does not know how it came, but its requests do.
+const fewConnections = () => globalThis.location?.protocol === "http:" ||
+	["navigation", "resource"].some((type) => performance.getEntriesByType(type).some((e) => /^http\/1/.test(e.nextHopProtocol ?? "")))
 const POLL_MS = 5000
 
 // Options: path; polled: it is listed now and then where watches are few; selector (a field selector); replace(items), apply(object, gone); state("loading" | "ok" | "broken" |
@@ -104,7 +115,7 @@ export class Follower {
 				if (!this.version)
 					await this.list()
 				this.failures = 0
-				if (this.polled && fewConnections)
+				if (this.polled && fewConnections())
 					pause = this.rest()
 				else
 					await this.watch()

@@ -9,6 +9,7 @@ import { empty, formatFragment, matcher, parseFragment } from "./filter.js"
 import { Login, takeCode } from "./login.js"
 import { DeviceMap } from "./map.js"
 import { HEALTHS, Model, STATES } from "./model.js"
+import { Panels } from "./panels.js"
 import { Overview } from "./overview.js"
 import { DeviceTable } from "./table.js"
 import { Tip } from "./tip.js"
@@ -20,12 +21,16 @@ const STALE_MS = 4000
 class App {
 	constructor() {
 		this.filter = this.readAddress()
+		this.clusters = []
+		this.explain = false
 		this.login = new Login((session) => this.enter(session))
 		this.overview = new Overview(byId("stats"), byId("legend"), { press: (name) => this.press(name), toggle: (kind, value) => this.toggle(kind, value) })
 		const open = (key, focus) => this.open(key, focus), href = (q, more) => this.href(q, more)
-		this.map = new DeviceMap(byId("map"), open)
+		this.map = new DeviceMap(byId("map"), open, href)
 		this.table = new DeviceTable(byId("list"), open)
 		this.waiting = new Waiting(byId("waiting"), href)
+		this.panels = new Panels(byId("history"))
+		this.panels.choose = (range) => this.change({ range })
 		this.detail = new Detail(byId("detail"), { close: () => this.shut(), href })
 		this.tip = new Tip(byId("tip"), byId("map"))
 		this.frame = 0
@@ -52,20 +57,46 @@ class App {
 		this.session = session
 		setText(byId("user"), session.user)
 		byId("user").title = (session.groups ?? []).join(", ")
-		setText(byId("cluster"), location.host)
 		byId("page").hidden = false
 		byId("page").inert = false
-		this.follow()
+		this.forget()
+		this.findClusters(session)
+	}
+
+	async findClusters(session) {
+		try {
+			const { clusters, explain = false } = await api.clusters()
+			Object.assign(this, { clusters, explain })
+		} catch {
+			this.clusters = []
+		}
+		if (this.session === session)
+			this.follow()
+	}
+
+	// The cluster that is shown: the one that the address names, or the first; undefined if the server lists none.
+	chosen() {
+		const { clusters } = this
+		return clusters.find((c) => c.name === this.filter.cluster) ?? clusters[0]
+	}
+
+	showClusters() {
+		const { clusters } = this, chosen = this.chosen(), choice = byId("clusters")
+		setText(byId("cluster"), chosen?.name ?? location.host)
+		byId("cluster").hidden = clusters.length > 1
+		choice.hidden = clusters.length < 2
+		choice.replaceChildren(...clusters.map(({ name }) => el("option", { value: name, text: name, selected: name === chosen.name })))
 	}
 
 	// Nothing of what was seen before is left: it may have been another's.
 	forget() {
 		this.cluster?.stop()
 		this.first = true
+		this.waiting.begin()
 		this.model = new Model()
-		for (const view of [this.map, this.table, this.waiting, this.detail, this.tip])
+		for (const view of [this.map, this.table, this.waiting, this.panels, this.detail, this.tip])
 			view.model = this.model
-		for (const id of ["map", "list", "waiting", "detail", "nothing", "tip"])
+		for (const id of ["map", "list", "waiting", "history", "detail", "nothing", "tip"])
 			byId(id).hidden = true
 		this.map.rebuild()
 		this.overview.update(this.model)
@@ -75,7 +106,12 @@ class App {
 	// A new picture from the start; the filter stays.
 	follow() {
 		this.forget()
+		this.showClusters()
+		const { path: base = "", name = "" } = this.chosen() ?? {}
+		this.model.context = this.clusters.length > 1 ? name : ""
+		this.waiting.begin(this.explain ? { cluster: base.slice(base.lastIndexOf("/") + 1) || 0 } : undefined)
 		this.cluster = new Cluster(this.model, {
+			base,
 			namespace: this.filter.namespace, changed: () => this.soon(), state: () => this.showConnection(), session: () => this.checkSession(),
 		})
 	}
@@ -149,10 +185,11 @@ class App {
 			this.map.update(changes)
 			this.table.update(changes)
 			this.waiting.update(changes)
+			this.panels.update(changes)
 			this.detail.update(changes)
 			this.tip.update(changes)
 			this.announce(changes)
-			if (changes.pools.size && this.filter.trouble)
+			if ((changes.pools.size && this.filter.trouble) || (changes.labels.size && this.filter.q.includes("rack:")))
 				this.applyFilter(true)
 		}
 		const waits = byId("waiting-count")
@@ -174,7 +211,7 @@ class App {
 	showNothing() {
 		const box = byId("nothing"), { size } = this.model.devices
 		const shown = !size || [...this.map.blocks].some((b) => b.shown)
-		box.hidden = this.first || this.filter.view === "waiting" || (size > 0 && (shown || this.filter.view === "list"))
+		box.hidden = this.first || this.filter.view === "waiting" || (size > 0 && (shown || this.filter.view !== "map"))
 		if (box.hidden)
 			return
 		if (size)
@@ -224,7 +261,8 @@ class App {
 	}
 
 	matcher() {
-		return matcher(this.filter, (d) => (this.model.pools.get(`${d.driver}/${d.pool}`)?.trouble.length ?? 0) > 0)
+		const rack = this.model.rackLabel(this.filter.label)
+		return matcher(this.filter, (d) => (this.model.pools.get(`${d.driver}/${d.pool}`)?.trouble.length ?? 0) > 0, (d) => this.model.labelOf(d.node, rack))
 	}
 
 	change(part, { keep = true } = {}) {
@@ -242,30 +280,53 @@ class App {
 			byId("search").value = filter.q
 		byId("group").value = filter.group
 		byId("grouping").hidden = filter.view !== "map"
+		this.showRack()
 		this.overview.setFilter(filter)
 		for (const button of byId("views").children)
 			button.setAttribute("aria-current", button.dataset.view === filter.view ? "page" : "false")
 		byId("map").hidden = filter.view !== "map"
 		byId("list").hidden = filter.view !== "list"
 		byId("waiting").hidden = filter.view !== "waiting"
-		byId("legend").hidden = filter.view === "waiting"
-		const shown = JSON.stringify([filter.q, filter.state, filter.health, filter.trouble, filter.plugins])
+		byId("history").hidden = filter.view !== "history"
+		byId("legend").hidden = byId("fold").hidden = filter.view === "waiting"
+		const shown = JSON.stringify([filter.q, filter.state, filter.health, filter.trouble, filter.plugins, filter.label])
 		const changed = anew || shown !== this.shown
 		const match = changed ? this.matcher() : this.map.match
 		this.shown = shown
-		if (this.map.group !== filter.group)
-			this.map.rebuild(filter.group, match)
+		const rack = this.model.rackLabel(filter.label)
+		if (this.map.group !== filter.group || (filter.group === "rack" && this.map.rackLabel !== rack))
+			this.map.rebuild(filter.group, match, rack)
 		else if (changed)
 			this.map.setFilter(match)
 		if (changed) {
 			this.table.setFilter(match)
 			this.waiting.setFilter(filter.q)
 		}
+		if (changed || this.panels.range !== filter.range)
+			this.panels.setFilter(match, filter.range)
+		this.panels.setVisible(filter.view === "history")
 		this.table.setVisible(filter.view === "list")
 		this.waiting.setVisible(filter.view === "waiting")
 		if (anew || this.detail.key !== filter.device)
 			this.showDevice(filter.device)
 		this.showNothing()
+	}
+
+	// On narrow screens the legend is folded, until it is wanted.
+	fold(open) {
+		byId("legend").classList.toggle("open", open)
+		byId("fold").setAttribute("aria-expanded", String(open))
+	}
+
+	// The label of nodes that is grouped by, with those to choose from.
+	showRack() {
+		const { group, view, label } = this.filter, input = byId("rack"), shown = group === "rack" && view === "map"
+		byId("racking").hidden = !shown
+		if (!shown)
+			return
+		if (document.activeElement !== input)
+			input.value = this.model.rackLabel(label)
+		byId("rack-labels").replaceChildren(...this.model.nodeLabels().map((value) => el("option", { value })))
 	}
 
 	showDevice(key, focus) {
@@ -313,6 +374,12 @@ class App {
 	listen() {
 		byId("search").addEventListener("input", (e) => this.change({ q: e.target.value }))
 		byId("group").addEventListener("change", (e) => this.change({ group: e.target.value }))
+		byId("fold").addEventListener("click", () => this.fold(!byId("legend").classList.contains("open")))
+		byId("clusters").addEventListener("change", (e) => {
+			this.change({ cluster: e.target.value, device: "", namespace: "" })
+			this.follow()
+		})
+		byId("rack").addEventListener("change", (e) => this.change({ label: e.target.value.trim() }))
 		byId("views").addEventListener("click", (e) => {
 			const view = e.target.closest("button")?.dataset.view
 			if (view)
@@ -337,9 +404,9 @@ class App {
 		const code = takeCode()
 		if (code && !this.session)
 			await this.login.withCode(code)
-		const before = this.filter.namespace
+		const { namespace, cluster } = this.filter
 		this.change(this.readAddress(), { keep: false })
-		if (this.session && before !== this.filter.namespace)
+		if (this.session && (namespace !== this.filter.namespace || cluster !== this.filter.cluster))
 			this.follow()
 	}
 
@@ -364,9 +431,10 @@ class App {
 
 	// The panel first, then the filter.
 	escape(typing) {
+		const { namespace, cluster, label, range } = this.filter
 		if (this.filter.device && !typing)
 			this.shut()
-		else if (formatFragment({ ...this.filter, device: "", view: "map", group: "node" }) !== formatFragment({ ...empty(), namespace: this.filter.namespace }))
+		else if (formatFragment({ ...this.filter, device: "", view: "map", group: "node" }) !== formatFragment({ ...empty(), namespace, cluster, label, range }))
 			this.clear()
 		else if (this.filter.device)
 			this.shut()

@@ -1,12 +1,15 @@
 // cluster - keeps the model up to date with the server: which resources are followed, how well that goes, and what the
 // user may not see.
-import { Follower } from "./api.js"
+import { Follower, request } from "./api.js"
 import { count } from "./dom.js"
 
-const dra = "/apis/resource.k8s.io/v1"
+const dra = "/apis/resource.k8s.io/v1", own = "/apis/devplane.dev/v1alpha1"
 // A status may be behind its slice for a moment; after this time somebody should do something.
 const PUBLISHED_MS = 2000
 const events = (reason) => ({ resource: "events", id: `events ${reason}`, path: "/api/v1", plural: "events", namespaced: true, selector: `reason=${reason}`, polled: true })
+
+// Discovery again after this time: sooner if slices have no status and no objects have it either.
+const DISCOVER_MS = { usual: 30_000, lacking: 3000 }
 
 const followed = [
 	{ resource: "slices", path: dra, plural: "resourceslices" },
@@ -14,33 +17,76 @@ const followed = [
 	{ resource: "pods", path: "/api/v1", plural: "pods", namespaced: true },
 	{ resource: "nodes", path: "/api/v1", plural: "nodes", polled: true },
 	{ resource: "rules", path: dra, plural: "devicetaintrules", polled: true },
+	{ resource: "classes", path: dra, plural: "deviceclasses", polled: true },
 	events("DeviceUnhealthy"), events("DeviceHealthUnknown"), events("DeviceHealthy"),
 ]
+
+// Objects that devplane's controller makes, if it does.
+const statuses = { resource: "statuses", path: own, plural: "resourceslicestatuses" }
+const histories = { resource: "histories", path: own, plural: "devicehistories", polled: true }
+
+// The names of the resources that a version of a group has.
+async function served(path) {
+	return new Set((await (await request("GET", path)).json()).resources?.map((r) => r.name))
+}
 
 // The parts that the page lacks if it may not list a resource.
 const lacking = {
 	slices: ["resourceslices", "devices cannot be shown"],
+	statuses: ["resourceslicestatuses", "states and health of devices are not known"],
 	claims: ["resourceclaims", "pods of holders, network data and conditions are not shown"],
 	pods: ["pods", "waiting pods and devices of device plugins are not shown"],
 	nodes: ["nodes", "whether nodes are ready is not shown, nor free devices of device plugins"],
 	rules: ["devicetaintrules", "taints by rule are not listed"],
+	classes: ["deviceclasses", "waiting claims do not lead to the devices of their class"],
+	histories: ["devicehistories", "the changes that the controller keeps of devices are not shown"],
 	events: ["events", "the past of a device's health is not shown"],
 }
 
 export class Cluster {
-	// changed() is called when the model has news, state() when the connection has; session() says whether it goes on.
-	constructor(model, { namespace, changed, state, session }) {
-		Object.assign(this, { model, namespace, changed, state, session })
+	// `base` goes before the path of each request; changed() is called when the model has news, state() when the connection has; session() says whether it goes on.
+	constructor(model, { base = "", namespace, changed, state, session }) {
+		Object.assign(this, { model, base, namespace, changed, state, session })
 		this.states = new Map()
 		this.broken = 0
 		this.followers = followed.map((f) => this.follow(f))
+		this.discovered = false
+		this.discover()
+	}
+
+	// Follows what there is only on some clusters. A server that cannot be asked is asked again.
+	async discover() {
+		let wait = DISCOVER_MS.lacking
+		try {
+			const [slices, all] = [await served(this.base + dra), await this.ownResources()]
+			const lacking = !slices.has("resourceslices/status")
+			for (const f of [...lacking ? [statuses] : [], histories])
+				if (all.has(f.plural) && !this.states.has(f.resource) && !this.stopped) {
+					this.states.set(f.resource, "loading")
+					this.followers.push(this.follow(f))
+				}
+			wait = lacking && !this.states.has("statuses") ? DISCOVER_MS.lacking : DISCOVER_MS.usual
+			this.discovered = true
+		} catch (error) {
+			this.discovered ||= error.status !== undefined
+		}
+		if (this.stopped)
+			return
+		this.changed()
+		this.timer = setTimeout(() => this.discover(), wait)
+	}
+
+	// A group that is not served is not asked for.
+	async ownResources() {
+		const { groups = [] } = await (await request("GET", `${this.base}/apis`)).json()
+		return groups.some((g) => g.name === "devplane.dev" && g.versions.some((v) => v.version === "v1alpha1")) ? served(this.base + own) : new Set()
 	}
 
 	follow({ resource, id = resource, path, plural, namespaced, selector, polled }) {
 		const { model } = this
 		const scope = namespaced && this.namespace ? `/namespaces/${encodeURIComponent(this.namespace)}` : ""
 		return new Follower({
-			path: `${path}${scope}/${plural}`, selector, polled,
+			path: `${this.base}${path}${scope}/${plural}`, selector, polled,
 			replace: (items) => {
 				// Events come by several watches; those of the past stay true.
 				if (resource === "events")
@@ -73,7 +119,8 @@ export class Cluster {
 
 	// Whether the resources that the first picture needs are loaded.
 	settled() {
-		return ["slices", "claims", "pods"].every((r) => ["ok", "forbidden", "missing"].includes(this.states.get(r)))
+		const needed = ["slices", "claims", "pods", ...this.states.has("statuses") ? ["statuses"] : []]
+		return this.discovered && needed.every((r) => ["ok", "forbidden", "missing"].includes(this.states.get(r)))
 	}
 
 	// Since when something is not up to date; 0 when all is.
@@ -86,10 +133,10 @@ export class Cluster {
 		const all = this.unpublished()
 		for (const [resource, [plural, text]] of Object.entries(lacking)) {
 			const access = this.model.access[resource]
-			const where = this.namespace && followed.find((f) => f.resource === resource).namespaced ? ` in namespace ${this.namespace}` : ""
+			const where = this.namespace && followed.find((f) => f.resource === resource)?.namespaced ? ` in namespace ${this.namespace}` : ""
 			if (access === "forbidden")
 				all.push({ resource, plural, text: `You may not list ${plural}${where}: ${text}.` })
-			else if (access === "missing" && resource !== "rules")
+			else if (access === "missing" && !["rules", "statuses", "histories"].includes(resource))
 				all.push({ resource, plural, text: `This server has no ${plural}: ${text}.` })
 		}
 		return all
@@ -108,6 +155,8 @@ export class Cluster {
 	}
 
 	stop() {
+		this.stopped = true
+		clearTimeout(this.timer)
 		this.followers.forEach((f) => f.stop())
 	}
 }

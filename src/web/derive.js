@@ -1,7 +1,7 @@
 // derive - one device as the page shows it: what its slice publishes of it. Pure; used by model.js.
 //
 // The page computes no state and no health: the controller does, with the allocator's own rules, and publishes both in the
-// slice's status. As long as that says nothing of a device, its state and health are "unpublished".
+// slice's status, or in the object that stands for it. As long as that says nothing of a device, its state and health are "unpublished".
 //
 // A device is { key, driver, pool, name, node, kind, state, reason, health, message, since, healthFrom, holders, omitted,
 // admins, pods, taints, attributes, capacity, available, look }. `look` is equal for devices that look the same on the map.
@@ -28,16 +28,25 @@ export function newestSlices(pool) {
 	return { generation, slices: all.filter((s) => (s.spec.pool.generation ?? 0) === generation) }
 }
 
+// The object that has the status of a slice: the slice itself, or the object of its name that it owns.
+function publisherOf({ objects }, slice) {
+	if (slice.status)
+		return slice
+	const object = objects.statuses.get(slice.metadata.name)
+	return object?.metadata.ownerReferences?.some((o) => o.uid === slice.metadata.uid) ? object : undefined
+}
+
 // The status of a slice, if it is about this version of the slice.
-function statusOf({ metadata, status }) {
-	return status && status.observedGeneration >= metadata.generation ? status : undefined
+function statusOf(model, slice) {
+	const status = publisherOf(model, slice)?.status
+	return status && status.observedGeneration >= slice.metadata.generation ? status : undefined
 }
 
 // The problems of a pool, one sentence each.
-export function poolTrouble(pool) {
+export function poolTrouble(model, pool) {
 	const all = new Set()
 	for (const slice of pool.newest.slices) {
-		const { conditions = [], validationErrors = [] } = statusOf(slice)?.poolStatus ?? {}
+		const { conditions = [], validationErrors = [] } = statusOf(model, slice)?.poolStatus ?? {}
 		for (const text of validationErrors)
 			all.add(text)
 		for (const c of conditions)
@@ -73,20 +82,20 @@ function kindOf(attributes, driver) {
 	return driver
 }
 
-const entries = new WeakMap() // slice: Map(device name: its entry in the status)
+const entries = new WeakMap() // status: Map(device name: its entry there)
 
 // The device's entry in the slice's status.
-function entryOf(slice, name) {
-	let known = entries.get(slice)
-	if (!known) {
-		known = new Map(statusOf(slice)?.devices?.map((d) => [d.name, d]))
-		entries.set(slice, known)
-	}
-	return known.get(name)
+function entryOf(model, slice, name) {
+	const status = statusOf(model, slice)
+	if (!status)
+		return undefined
+	if (!entries.has(status))
+		entries.set(status, new Map(status.devices?.map((d) => [d.name, d])))
+	return entries.get(status).get(name)
 }
 
-const states = { Available: "free", PartiallyAllocated: "partial", Allocated: "allocated", Unavailable: "unavailable" }
-const healths = { Healthy: "healthy", Unhealthy: "unhealthy", Unknown: "unknown" }
+export const states = { Available: "free", PartiallyAllocated: "partial", Allocated: "allocated", Unavailable: "unavailable" }
+export const healths = { Healthy: "healthy", Unhealthy: "unhealthy", Unknown: "unknown" }
 
 function published(entry) {
 	const state = states[entry?.state]
@@ -164,7 +173,7 @@ export function describeDevice(model, key) {
 		key, driver: slice.spec.driver, pool: slice.spec.pool.name, name: device.name,
 		node: device.nodeName ?? slice.spec.nodeName ?? "", slice: slice.metadata.name, plugin: false, unnamed: false,
 		attributes: device.attributes ?? {}, capacity: device.capacity ?? {}, taints: device.taints ?? [], kind: "",
-		...published(entryOf(slice, device.name)), admins: adminsOf(model, key),
+		...published(entryOf(model, slice, device.name)), admins: adminsOf(model, key),
 	}
 	d.kind = kindOf(d.attributes, d.driver)
 	d.pods = podsOf(model, [...d.holders, ...d.admins])

@@ -1,14 +1,27 @@
 // detail - all about one device, in a panel beside the map, kept up to date.
-import { ago, clock, count, el } from "./dom.js"
+import { command } from "./copy.js"
+import { ago, clock, count, el, keepFocus } from "./dom.js"
 import { attributeText, capacityOf } from "./derive.js"
-import { healthText, sign, stateText } from "./glyph.js"
+import { kube, shell } from "./explain.js"
+import { exactly } from "./filter.js"
+import { sign } from "./glyph.js"
 import { timeline } from "./timeline.js"
+import { healthText, stateText } from "./words.js"
 
 // Explanations of the API's reasons.
 const reasons = {
-	PoolIncomplete: "slices of its pool are missing", PoolInvalid: "slices of its pool contradict each other", NoNode: "no node can reach it", NodeGone: "its node does not exist",
+	PoolIncomplete: "slices of its pool are missing", PoolInvalid: "slices of its pool contradict each other", NoNode: "no node can reach it", NodeGone: "its node does not exist", NodeUnreachable: "its node is unreachable",
 	UnsupportedFeature: "it needs a feature that is off", CapacityExhausted: "less is left than a claim must take",
 	CountersExhausted: "counters that it shares with others are used up",
+}
+
+// Keeps new claims off the device, until the rule is deleted.
+function taintCommand(model, { driver, pool, name }) {
+	const rule = {
+		apiVersion: "resource.k8s.io/v1", kind: "DeviceTaintRule", metadata: { generateName: "repair-" },
+		spec: { deviceSelector: { driver, pool, device: name }, taint: { key: "example.com/repair", effect: "NoSchedule" } },
+	}
+	return `echo ${shell(JSON.stringify(rule))} | ${kube(model, "kubectl", "create", "-f", "-")}`
 }
 
 function section(title, ...content) {
@@ -60,14 +73,10 @@ export class Detail {
 			this.render()
 	}
 
-	// Restores the focus.
 	render() {
-		const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
 		const d = this.model.devices.get(this.key)
 		this.title.textContent = d ? d.name : this.key
-		this.body.replaceChildren(...(d ? this.parts(d) : [el("p", { text: "This device is not there any more, or not yet." })]).flat(2).filter(Boolean))
-		if (focused)
-			[...this.body.querySelectorAll("[data-focus]")].find((n) => n.dataset.focus === focused)?.focus()
+		keepFocus(this.body, () => this.body.replaceChildren(...(d ? this.parts(d) : [el("p", { text: "This device is not there any more, or not yet." })]).flat(2).filter(Boolean)))
 	}
 
 	parts(d) {
@@ -75,7 +84,7 @@ export class Detail {
 		const conditions = entries.flatMap((e) => e.conditions ?? [])
 		return [
 			this.identity(d), this.health(d, conditions), this.holders(d), this.network(entries), this.conditions(conditions),
-			this.taints(d), this.capacity(d), this.attributes(d), this.data(entries),
+			this.taints(d), this.capacity(d), this.attributes(d), this.data(entries), this.commands(d),
 		]
 	}
 
@@ -88,10 +97,12 @@ export class Detail {
 	identity(d) {
 		const ready = d.node && this.model.nodeReady(d.node)
 		const rows = [
-			["driver", this.link(d.driver, `driver:${d.driver}`, "driver")],
-			["pool", this.link(d.pool, `pool:${d.pool}`, "pool")],
-			["node", d.node ? [this.link(d.node, `node:${d.node}`, "node"), ready && ready !== "True" ? " (not ready)" : ""] : "none: it is reached over the network"],
+			["driver", this.link(d.driver, exactly("driver", d.driver), "driver")],
+			["pool", this.link(d.pool, exactly("pool", d.pool), "pool")],
+			["node", d.node ? [this.link(d.node, exactly("node", d.node), "node"), ready && ready !== "True" ? " (not ready)" : ""] : "none: it is reached over the network"],
 		]
+		if (d.kind !== d.driver)
+			rows.push(["model", this.link(d.kind, exactly("model", d.kind), "model")])
 		if (d.slice)
 			rows.push(["slice", d.slice])
 		const trouble = this.model.pools.get(`${d.driver}/${d.pool}`)?.trouble ?? []
@@ -108,10 +119,10 @@ export class Detail {
 	}
 
 	health(d, conditions) {
-		const { model } = this, since = model.since(d)
-		if (d.health === "unpublished" && !model.history(d.key).length)
+		const { model } = this, since = model.since(d), records = model.history(d.key), kept = model.kept.get(d.key)
+		if (d.health === "unpublished" && !records.length && !kept)
 			return undefined
-		const past = timeline({ records: model.history(d.key), conditions, current: d.health, since: d.since, opened: model.opened, now: model.now() })
+		const past = timeline({ records, kept, conditions, current: d.health, state: d.state, since: d.since, opened: model.opened, now: model.now() })
 		if (d.health === "untold" || d.health === "unpublished")
 			return section("Health", past)
 		return section("Health",
@@ -137,7 +148,7 @@ export class Detail {
 	holder(h) {
 		const name = `${h.namespace}/${h.name}`, users = this.model.claimOf(h)?.status?.reservedFor ?? []
 		return el("li", {},
-			el("div", {}, "claim ", this.link(name, `ns:${h.namespace} claim:${h.name}`, `claim ${name} ${h.request}`),
+			el("div", {}, "claim ", this.link(name, `${exactly("ns", h.namespace)} ${exactly("claim", h.name)}`, `claim ${name} ${h.request}`),
 				h.request ? el("span", { class: "quiet", text: ` request ${h.request}` }) : ""),
 			h.consumed && Object.keys(h.consumed).length > 0 && el("div", { class: "quiet", text: Object.entries(h.consumed).map(([k, v]) => `${k} ${v}`).join(", ") }),
 			users.map((u) => this.pod(u.resource === "pods" ? `${h.namespace}/${u.name}` : "", u)))
@@ -147,7 +158,7 @@ export class Detail {
 		if (!name)
 			return el("div", { text: `${user.resource} ${user.name}` })
 		const phase = this.model.objects.pods.get(name)?.status?.phase
-		return el("div", {}, "pod ", this.link(name, `pod:${name}`, `pod ${name}`), phase ? el("span", { class: "quiet", text: ` ${phase}` }) : "")
+		return el("div", {}, "pod ", this.link(name, exactly("pod", name), `pod ${name}`), phase ? el("span", { class: "quiet", text: ` ${phase}` }) : "")
 	}
 
 	network(entries) {
@@ -195,7 +206,21 @@ export class Detail {
 
 	attributes(d) {
 		const all = Object.entries(d.attributes)
-		return all.length ? section("Attributes", pairs(all.map(([name, a]) => [name, attributeText(a)]))) : undefined
+		return all.length ? section("Attributes", pairs(all.map(([name, a]) => [name, this.attribute(name, attributeText(a))]))) : undefined
+	}
+
+	// Words that are long enough to find something lead to the devices that have them, too.
+	attribute(name, text) {
+		return /^[^"]{2,}$/.test(text) ? this.link(text, `"${text}"`, `attribute ${name}`) : text
+	}
+
+	// Commands for a terminal: the page itself changes nothing.
+	commands(d) {
+		const own = d.plugin ? [] : [kube(this.model, "devplane", "describe", "device", d.key)]
+		if (this.model.kept.has(d.key))
+			own.push(kube(this.model, "devplane", "history", "device", `${d.pool}/${d.name}`, "--driver", d.driver))
+		const node = d.node ? [kube(this.model, "kubectl", "describe", "node", d.node), kube(this.model, "kubectl", "drain", d.node, "--ignore-daemonsets", "--delete-emptydir-data")] : []
+		return section("Commands", [...own, ...node, ...d.plugin ? [] : [taintCommand(this.model, d)]].map(command))
 	}
 
 	data(entries) {

@@ -27,6 +27,14 @@ export function setText(node, text) {
 		node.textContent = wanted
 }
 
+// replace() puts new content into `root`; the focus stays on the element with the same data-focus.
+export function keepFocus(root, replace) {
+	const focused = root.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
+	replace()
+	if (focused)
+		[...root.querySelectorAll("[data-focus]")].find((n) => n.dataset.focus === focused)?.focus()
+}
+
 const number = new Intl.NumberFormat("en")
 export const count = (n, one, many = `${one}s`) => `${number.format(n)} ${n === 1 ? one : many}`
 export const digits = (n) => number.format(n)

@@ -8,6 +8,7 @@ import sys
 import zlib
 
 TYPES = {
+    "": "application/json",
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

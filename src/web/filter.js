@@ -2,49 +2,55 @@
 // the same. The first part is pure.
 //
 // Words must all be found, anywhere in what is known of a device, or in one field: node:, pool:, driver:, device:, claim:,
-// pod:, ns:, model:.
+// pod:, ns:, model:, rack:. In quotation marks a word may have spaces, and a field must be all of it.
 import { attributeText } from "./derive.js"
 
-export const empty = () => ({ q: "", state: [], health: [], trouble: false, plugins: false, group: "node", view: "map", device: "", namespace: "" })
+export const empty = () => ({ q: "", state: [], health: [], trouble: false, plugins: false, group: "node", view: "map", device: "", namespace: "", label: "", cluster: "", range: "6h" })
 
 const lower = (text) => text.toLowerCase()
 
 // All that is searched of a device, kept until it changes.
 function textOf(d) {
 	d.text ??= {
-		node: lower(d.node), pool: lower(d.pool), driver: lower(d.driver), device: lower(d.name), model: lower(d.kind),
-		claim: lower([...d.holders, ...d.admins].map((h) => h.name).join(" ")), pod: lower(d.pods.join(" ")),
-		ns: lower([...[...d.holders, ...d.admins].map((h) => h.namespace), ...d.pods.map((p) => p.slice(0, p.indexOf("/")))].join(" ")),
-		all: lower([
+		node: [lower(d.node)], pool: [lower(d.pool)], driver: [lower(d.driver)], device: [lower(d.name)], model: [lower(d.kind)],
+		claim: [...d.holders, ...d.admins].map((h) => lower(h.name)), pod: d.pods.map(lower),
+		ns: [...[...d.holders, ...d.admins].map((h) => h.namespace), ...d.pods.map((p) => p.slice(0, p.indexOf("/")))].map(lower),
+		all: [lower([
 			d.key, d.node, d.slice ?? "", ...Object.values(d.attributes).map(attributeText), ...[...d.holders, ...d.admins].map((h) => `${h.namespace}/${h.name}`),
 			...d.pods, d.message, d.reason, ...d.taints.map((t) => `${t.key}=${t.value ?? ""}`),
-		].join("\n")),
+		].join("\n"))],
 	}
 	return d.text
 }
 
-function term(word) {
-	const parts = /^(node|pool|driver|device|claim|pod|ns|model):(.+)$/.exec(word)
-	return parts ? [parts[1], parts[2]] : ["all", word]
+// A word in quotation marks that is all of a field; names have no such marks, other texts lose them.
+export const exactly = (field, text) => `${field}:"${text.replaceAll('"', "")}"`
+
+// The words of a search: [{ field, word, whole }].
+export function termsOf(q) {
+	return [...lower(q).matchAll(/(?:(node|pool|driver|device|claim|pod|ns|model|rack):)?(?:"([^"]*)"|(\S+))/g)]
+		.map(([, field = "all", whole, word = whole]) => ({ field, word, whole: whole !== undefined && field !== "all" }))
+		.filter(({ word, whole }) => word || whole)
 }
 
-// A function that says whether a device is shown; undefined when all are. `troubled(device)` is of its pool. States and
+// A function that says whether a device is shown; undefined when all are. `troubled(device)` is of its pool, rackOf(device)
+// the value of the label of its node that stands for a rack. States and
 // healths find what the figures count: devices of slices.
-export function matcher(filter, troubled = () => false) {
-	const terms = lower(filter.q).split(/\s+/).filter(Boolean).map(term)
+export function matcher(filter, troubled = () => false, rackOf = () => "") {
+	const terms = termsOf(filter.q)
 	const states = new Set(filter.state), healths = new Set(filter.health)
 	if (!terms.length && !states.size && !healths.size && !filter.trouble && !filter.plugins)
 		return undefined
 	return (d) => (!states.size || (!d.plugin && states.has(d.state))) && (!healths.size || (!d.plugin && healths.has(d.health))) &&
-		(!filter.trouble || troubled(d)) && (!filter.plugins || d.plugin) && (!terms.length || found(textOf(d), terms))
+		(!filter.trouble || troubled(d)) && (!filter.plugins || d.plugin) && (!terms.length || found(textOf(d), terms, () => [lower(rackOf(d))]))
 }
 
-function found(text, terms) {
-	return terms.every(([field, word]) => text[field].includes(word))
+function found(text, terms, rack) {
+	return terms.every(({ field, word, whole }) => (field === "rack" ? rack() : text[field]).some((t) => (whole ? t.replaceAll('"', "") === word : t.includes(word))))
 }
 
 const lists = ["state", "health"], flags = ["trouble", "plugins"]
-const words = { group: ["node", "pool", "driver", "model"], view: ["map", "list", "waiting"] }
+const words = { group: ["node", "pool", "driver", "model", "namespace", "holder", "rack"], view: ["map", "list", "waiting", "history"], range: ["1h", "6h", "24h", "72h"] }
 
 // Reads the address's fragment; what it does not know stays as it is by default.
 export function parseFragment(fragment, { states, healths }) {
@@ -53,6 +59,8 @@ export function parseFragment(fragment, { states, healths }) {
 	filter.q = given.get("q") ?? ""
 	filter.device = given.get("device") ?? ""
 	filter.namespace = given.get("namespace") ?? ""
+	filter.cluster = given.get("cluster") ?? ""
+	filter.label = given.get("label") ?? ""
 	for (const name of flags)
 		filter[name] = given.get(name) === "1"
 	for (const name of lists)
@@ -65,7 +73,7 @@ export function parseFragment(fragment, { states, healths }) {
 
 export function formatFragment(filter) {
 	const out = new URLSearchParams(), none = empty()
-	for (const name of ["view", "group", "q", "device", "namespace"])
+	for (const name of ["view", "group", "q", "device", "namespace", "label", "cluster", "range"])
 		if (filter[name] !== none[name])
 			out.set(name, filter[name])
 	for (const name of lists)

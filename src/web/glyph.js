@@ -8,15 +8,6 @@ import { svg } from "./dom.js"
 
 export const UNIT = 20
 
-export const stateText = { free: "free", partial: "partly used", allocated: "allocated", unavailable: "unavailable", unpublished: "not known yet" }
-export const healthText = { healthy: "healthy", unhealthy: "unhealthy", unknown: "health unknown", untold: "health not reported", unpublished: "health not known yet" }
-
-// "unavailable: Tainted: KEY".
-export const stateLine = (d) => `${stateText[d.state]}${d.reason ? `: ${d.reason}` : ""}`
-
-// The state and the health of a device, in words.
-export const looksLike = (d) => (d.state === "unpublished" ? stateText[d.state] : `${stateLine(d)}, ${healthText[d.health]}`)
-
 const marks = {
 	unhealthy: "M6.6 6.6l6.8 6.8M13.4 6.6l-6.8 6.8",
 	unknown: "M7.7 8.1a2.3 2.3 0 1 1 3.5 2c-.8.5-1.2.9-1.2 1.8M10 14.3v.1",

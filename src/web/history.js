@@ -1,7 +1,9 @@
 // history - what is known of a device's health over time, and how much of that is known. Pure.
 //
 // A record is { at, health, before, message, source }: at is in milliseconds; before is the health that it changed from,
-// if known; source is "event" (an Event of the pod that had the device) or "seen" (the page saw it change).
+// if known; source is "event" (an Event of the pod that had the device), "seen" (the page saw it change) or "kept" (the controller
+// keeps it in a DeviceHistory). Records of states look the same, with the state as health.
+import { healths, states } from "./derive.js"
 
 const LIMIT = 200
 // A change that the page saw and an event about the same change are at most this far apart.
@@ -60,6 +62,28 @@ export class History {
 	}
 }
 
+const names = { ...states, ...healths, NotReported: "untold", Gone: "gone" }
+
+// A device's entry in a DeviceHistory, as { health, state, omitted, from }: lists of records; how many older ones were dropped; and since
+// when nothing is missing.
+export function keptChanges({ metadata }, { changes = [], omittedChanges: omitted = 0 }) {
+	const all = changes.map((c) => ({
+		field: c.field, at: Date.parse(c.time), health: names[c.to] ?? "unknown", before: names[c.from] ?? "unknown", message: c.message ?? c.reason ?? "",
+		holder: c.holder ?? "", source: "kept",
+	})).filter((r) => !Number.isNaN(r.at))
+	const first = Math.min(...all.map((r) => r.at)), made = Date.parse(metadata.creationTimestamp)
+	const of = (field) => all.filter((r) => r.field === field)
+	return { health: of("health"), state: of("state"), omitted, from: omitted || Number.isNaN(made) ? first : Math.min(first, made) }
+}
+
+// Kept records, and those of the others that are about no kept change.
+export function merge(kept, others) {
+	if (!kept.length)
+		return others
+	const same = (a, b) => a.health === b.health && Math.abs(a.at - b.at) <= SAME_MS
+	return [...kept, ...others.filter((o) => !kept.some((k) => same(k, o)))].sort((a, b) => a.at - b.at)
+}
+
 // Stretches of one health each, oldest first: { from, to, health, message, sure }. from is undefined for the first one: it
 // began at a time that nobody knows. `sure` is false where the end of a stretch and the next record do not fit together,
 // that is, where something was missed. `current` is the health now, published as being so since `since`, or else seen since the
@@ -72,7 +96,7 @@ export function stretches(records, { current, since, opened, now }) {
 			all.push({ ...last, to: r.at, sure: !r.before || r.before === last.health })
 		else if (r.before)
 			all.push({ from: undefined, to: r.at, health: r.before, message: "", sure: true })
-		last = { from: r.at, health: r.health, message: r.message }
+		last = { from: r.at, health: r.health, message: r.message, holder: r.holder }
 	}
 	if (last && (!current || last.health === current))
 		return [...all, { ...last, to: now, sure: true }]

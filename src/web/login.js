@@ -32,10 +32,19 @@ export class Login {
 	// `message` says why, which is no error; `leave` tries again to log out, where that failed.
 	show(message = "", leave) {
 		this.view.hidden = false
+		this.offer()
 		this.say(message, true)
 		this.leave = leave
 		this.again.hidden = !leave
 		;(leave ? this.again : this.token).focus()
+	}
+
+	// `devplane ui` prints other links, and may know a provider to log in at.
+	offer() {
+		byId("login-oidc").hidden = !api.ways.includes("oidc")
+		byId("login-oidc").href = "oidc"
+		this.command = api.ways.includes("ui") ? "devplane ui" : "devplane page"
+		setText(byId("login-command"), this.command)
 	}
 
 	hide() {
@@ -52,7 +61,7 @@ export class Login {
 	async withToken() {
 		const token = this.token.value.trim()
 		if (token)
-			await this.attempt({ token }, "The server does not know this token, or it has expired.")
+			await this.attempt({ token }, () => "The server does not know this token, or it has expired.")
 		else
 			this.say("Paste a token first.")
 	}
@@ -66,7 +75,8 @@ export class Login {
 			this.entered(session)
 			return true
 		} catch (error) {
-			this.say(error.status === 401 || error.status === 403 ? refused : error.status ? error.message : "The server cannot be reached.")
+			this.offer()
+			this.say(error.status === 401 || error.status === 403 ? refused() : error.status ? error.message : "The server cannot be reached.")
 			return false
 		} finally {
 			byId("login-go").disabled = false
@@ -75,6 +85,6 @@ export class Login {
 
 	async withCode(code) {
 		this.show("")
-		return this.attempt({ code }, "This link has been used or has expired. Links work once; get a new one with: devplane page")
+		return this.attempt({ code }, () => `This link has been used or has expired. Links work once; get a new one with: ${this.command}`)
 	}
 }

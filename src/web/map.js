@@ -3,15 +3,17 @@
 // A change of a device changes its own square. Sections that are far from what can be seen are empty boxes of the right
 // size until they come near. One listener for all; one square at a time is in the order of tabs, arrows move it.
 import { count, el, setText, svg } from "./dom.js"
-import { UNIT, drawGlyph, looksLike, makeGlyph, stateText } from "./glyph.js"
-import { compare, compareBlocks, densityFor, placeOf, shortName } from "./layout.js"
+import { UNIT, drawGlyph, makeGlyph } from "./glyph.js"
+import { compare, compareBlocks, densityFor, isWide, placeOf, spacing } from "./layout.js"
+import { STATES } from "./model.js"
+import { looksLike, stateText } from "./words.js"
 
 // How many flash at a time: more help nobody, and each costs something in every frame.
 const FLASH_MOST = 24
 
 // Copies are made faster than elements one by one.
-const blockForm = el("section", {}, el("header", { class: "block-head" }, el("h3", { class: "block-name" }), el("span", { class: "block-note" }), el("span", { class: "block-sum" })))
-const sectionForm = el("div", { class: "section" }, el("p", { class: "section-name" }), svg("svg", { class: "grid", role: "group", focusable: "false" }))
+const blockForm = el("section", {}, el("header", { class: "block-head" }, el("h2", { class: "block-name" }, el("a", { tabindex: "-1" })), el("span", { class: "block-note" }), el("span", { class: "block-sum" })))
+const sectionForm = el("div", { class: "section" }, el("p", { class: "section-name" }, el("a", { tabindex: "-1" })), svg("svg", { class: "grid", role: "group", focusable: "false" }))
 
 function inOrder(keys, before) {
 	return keys.every((key, i) => i === 0 || before(keys[i - 1], key) <= 0)
@@ -30,9 +32,9 @@ export function deviceLabel(d) {
 }
 
 export class DeviceMap {
-	// `open(key)` is called for the device that the user wants to see.
-	constructor(root, open) {
-		Object.assign(this, { root, open, model: undefined, group: "node", match: undefined, current: "", selected: "" })
+	// `open(key)` is called for the device that the user wants to see; href(q) is the address of a search.
+	constructor(root, open, href) {
+		Object.assign(this, { root, open, href, rackLabel: "", model: undefined, group: "node", match: undefined, current: "", selected: "" })
 		this.blocks = []
 		this.byKey = new Map()
 		this.where = new Map() // device key: section
@@ -46,15 +48,18 @@ export class DeviceMap {
 
 	// --- building -------------------------------------------------------------------------------
 
-	rebuild(group = this.group, match = this.match) {
-		Object.assign(this, { group, match })
+	rebuild(group = this.group, match = this.match, rackLabel = this.rackLabel) {
+		Object.assign(this, { group, match, rackLabel })
 		this.near.disconnect()
 		this.blocks = []
 		this.byKey.clear()
 		this.where.clear()
 		this.density = densityFor(this.model.devices.size)
+		this.space = this.spacing()
 		this.root.dataset.density = this.density.name
 		this.root.dataset.group = group
+		this.root.classList.toggle("wide", isWide(group))
+		this.root.style.setProperty("--stretch", this.space.step / UNIT)
 		for (const d of this.model.devices.values())
 			this.place(d)
 		this.blocks.sort(compareBlocks)
@@ -65,6 +70,17 @@ export class DeviceMap {
 		this.widen()
 		this.blocks.forEach((b) => this.head(b))
 		this.ensureCurrent()
+	}
+
+	spacing() {
+		let longest = 0
+		for (const d of this.density.labels ? this.model.devices.values() : [])
+			longest = Math.max(longest, d.name.length)
+		return spacing(this.density, longest)
+	}
+
+	placeOf(d) {
+		return placeOf(d, this.group, this.group === "rack" ? this.model.labelOf(d.node, this.rackLabel) : "")
 	}
 
 	// Blocks are as wide as their longest row. Where all sections are called the same, that need not be said in each.
@@ -81,7 +97,7 @@ export class DeviceMap {
 	}
 
 	place(d) {
-		const at = placeOf(d, this.group)
+		const at = this.placeOf(d)
 		let block = this.byKey.get(at.block)
 		if (!block) {
 			block = this.makeBlock(at)
@@ -98,20 +114,30 @@ export class DeviceMap {
 		return section
 	}
 
-	makeBlock({ block: key, title, kind }) {
+	makeBlock({ block: key, title, kind, q }) {
 		const node = blockForm.cloneNode(true)
 		const [name, note, sum] = node.firstChild.children
 		node.className = `block kind-${kind}`
 		node.setAttribute("aria-label", `${kind === "network" ? "network-attached pool" : kind} ${title}`)
-		name.textContent = name.title = title
+		this.label(name.firstChild, title, q)
 		const self = { key, title, kind, node, note, sum, sections: new Map(), shown: true }
 		return self
 	}
 
-	makeSection(block, { section: key, label }) {
+	// A name that leads to what has it. Its address is made when it is wanted, as it depends on all that is filtered. Keys reach the
+	// same searches in the detail of a device, so that Tab does not stop at each.
+	label(a, text, q) {
+		a.textContent = text
+		if (!q)
+			return
+		a.setAttribute("href", "#")
+		a.dataset.q = q
+	}
+
+	makeSection(block, { section: key, label, labelQ }) {
 		const node = sectionForm.cloneNode(true)
 		const [title, grid] = node.children
-		title.textContent = title.title = label
+		this.label(title.firstChild, label, labelQ)
 		const self = { key, block, label, node, grid, keys: [], squares: new Map(), columns: 1, built: false }
 		node.section = self
 		this.near.observe(node)
@@ -130,9 +156,9 @@ export class DeviceMap {
 		}
 		if (!inOrder(section.keys, before))
 			section.keys.sort(before)
-		section.columns = Math.min(section.keys.length, this.density.columns) || 1
+		section.columns = Math.min(section.keys.length, this.space.columns) || 1
 		const rows = Math.ceil(section.keys.length / section.columns)
-		section.grid.setAttribute("viewBox", `0 0 ${section.columns * UNIT} ${rows * this.density.row}`)
+		section.grid.setAttribute("viewBox", `0 0 ${section.columns * this.space.step} ${rows * this.density.row}`)
 		section.grid.style.setProperty("--c", section.columns)
 		section.grid.setAttribute("aria-label", `${section.label}, ${count(section.keys.length, "device")}`)
 		if (section.built)
@@ -143,13 +169,14 @@ export class DeviceMap {
 		const squares = new Map(), { devices } = this.model
 		section.keys.forEach((key, i) => {
 			const g = section.squares.get(key) ?? makeGlyph()
-			g.setAttribute("transform", `translate(${(i % section.columns) * UNIT} ${Math.floor(i / section.columns) * this.density.row})`)
+			g.setAttribute("transform", `translate(${(i % section.columns) * this.space.step} ${Math.floor(i / section.columns) * this.density.row})`)
+			g.caption?.setAttribute("transform", g.getAttribute("transform"))
 			g.dataset.key = key
 			squares.set(key, g)
 			this.draw(g, devices.get(key))
 		})
 		section.squares = squares
-		section.grid.replaceChildren(...squares.values())
+		section.grid.replaceChildren(...[...squares.values()].flatMap((g) => (g.caption ? [g, g.caption] : [g])))
 	}
 
 	draw(g, d) {
@@ -158,8 +185,8 @@ export class DeviceMap {
 		g.classList.toggle("out", !!this.match && !this.match(d))
 		g.classList.toggle("selected", d.key === this.selected)
 		g.setAttribute("tabindex", d.key === this.current ? "0" : "-1")
-		if (this.density.labels && !g.querySelector("text"))
-			g.append(svg("text", { x: UNIT / 2, y: 25.4, text: shortName(d.name), "aria-hidden": "true" }))
+		if (this.density.labels && !g.caption)
+			g.caption = svg("text", { class: "caption", x: 2, y: 25.4, transform: g.getAttribute("transform"), text: d.name, "aria-hidden": "true" })
 	}
 
 	approach(all) {
@@ -180,7 +207,7 @@ export class DeviceMap {
 	update(changes) {
 		const { added, removed, devices } = changes
 		const density = densityFor(this.model.devices.size, this.density)
-		if (density !== this.density || (!this.blocks.length && added.size)) {
+		if (density !== this.density || (!this.blocks.length && added.size) || (added.size && this.spacing().step > this.space.step)) {
 			this.rebuild()
 			return
 		}
@@ -190,6 +217,9 @@ export class DeviceMap {
 		for (const key of added)
 			sections.add(this.place(this.model.devices.get(key)))
 		let flashes = FLASH_MOST - this.flashing.length
+		for (const d of this.group === "rack" && changes.labels.size ? this.model.devices.values() : [])
+			if (changes.labels.has(d.node) && !devices.has(d.key) && !added.has(d.key))
+				this.change(d.key, false, sections, blocks)
 		for (const key of devices)
 			flashes -= this.change(key, flashes > 0, sections, blocks)
 		if (sections.size) {
@@ -215,7 +245,7 @@ export class DeviceMap {
 
 	// Whether it flashes.
 	change(key, flash, sections, blocks) {
-		const d = this.model.devices.get(key), section = this.where.get(key), at = placeOf(d, this.group)
+		const d = this.model.devices.get(key), section = this.where.get(key), at = this.placeOf(d)
 		if (section && (section.block.key !== at.block || section.key !== at.section)) {
 			this.displace(key, sections)
 			sections.add(this.place(d))
@@ -279,7 +309,7 @@ export class DeviceMap {
 	// The line above a block: its name, what is wrong with it, how much is free.
 	head(block) {
 		let total = 0, broken = 0, brokenFree = 0, shown = 0
-		const trouble = [], by = Object.fromEntries(Object.keys(stateText).map((s) => [s, 0]))
+		const trouble = [], by = Object.fromEntries(STATES.map((s) => [s, 0]))
 		for (const section of block.sections.values()) {
 			let here = 0
 			trouble.push(...this.model.pools.get(this.poolOf(section))?.trouble ?? [])
@@ -382,6 +412,9 @@ export class DeviceMap {
 	}
 
 	onClick(e) {
+		const a = e.target.closest?.("a[data-q]")
+		if (a)
+			a.setAttribute("href", this.href(a.dataset.q))
 		const g = e.target.closest?.(".d")
 		if (g) {
 			this.setCurrent(g.dataset.key)

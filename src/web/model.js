@@ -7,7 +7,7 @@
 //
 // An event costs what it is about: apply() notes which devices it may concern, take() looks at each of those once,
 // however many events there were.
-import { History } from "./history.js"
+import { History, keptChanges, merge } from "./history.js"
 import { describeDevice, newestSlices, poolTrouble, taintedBy } from "./derive.js"
 import { claimsOf, ended, isDeviceResource, nameOf, pluginKey, reportKey, reportsOf, waitOf } from "./pods.js"
 
@@ -15,10 +15,12 @@ import { claimsOf, ended, isDeviceResource, nameOf, pluginKey, reportKey, report
 export const STATES = ["free", "partial", "allocated", "unavailable", "unpublished"]
 export const HEALTHS = ["healthy", "unhealthy", "unknown", "untold"]
 const HEALTHS_TOLD = ["healthy", "unhealthy", "unknown"]
-export const RESOURCES = ["slices", "claims", "pods", "nodes", "rules", "events"]
+export const RESOURCES = ["slices", "statuses", "claims", "pods", "nodes", "rules", "classes", "events", "histories"]
 
 // If a plugin's resource has more units than this, only those in use are shown: they are not single devices.
 const UNNAMED_MAX = 256
+
+const RACK_LABELS = ["topology.kubernetes.io/rack", "topology.kubernetes.io/zone"]
 
 const eventText = /^Device (\S+) of (\S+): (\w+) -> (\w+)(?:: ([\s\S]*))?$/
 const lower = (text) => String(text).toLowerCase()
@@ -30,25 +32,39 @@ function group(map, key, make) {
 	return found
 }
 
+// What explain-fit looks at of an object, as text.
+const fitParts = {
+	slices: ({ metadata }) => [metadata.uid, metadata.generation],
+	claims: ({ metadata, status }) => [metadata.uid, metadata.generation, status?.allocation],
+	classes: ({ metadata }) => [metadata.uid, metadata.resourceVersion],
+	rules: ({ metadata }) => [metadata.uid, metadata.resourceVersion],
+	nodes: ({ metadata, spec }) => [metadata.uid, metadata.labels, spec?.taints, spec?.unschedulable],
+}
+const fitOf = (resource, object) => (object && fitParts[resource] ? JSON.stringify(fitParts[resource](object)) : "")
+
 export class Model {
 	constructor({ now = () => Date.now() } = {}) {
 		this.now = now
 		this.opened = now()
+		this.context = "" // the name of the cluster, where there are several
 		this.access = Object.fromEntries(RESOURCES.map((r) => [r, "loading"]))
 		this.objects = Object.fromEntries(RESOURCES.map((r) => [r, new Map()]))
 		this.devices = new Map() // key: device, see derive.js
 		this.pools = new Map() // "driver/pool": { driver, name, slices, trouble }
+		this.poolNames = new Map() // name: how many pools have it
 		this.offers = new Map() // device key: Map(slice name: device of its spec)
 		this.admins = new Map() // device key: Map(claim name: results with access for administrators)
 		this.reports = new Map() // key of a plugin's device: Map(pod name: reports)
 		this.users = new Map() // claim name: Set(pod name)
 		this.plugins = new Map() // "node|resource": { node, resource, capacity, allocatable, unnamed }
-		this.histories = new Map()
+		this.histories = new Map() // device key: History of what events said and the page saw
+		this.kept = new Map() // device key: see keptChanges() in history.js
 		this.waiting = new Map() // pod name: see pods.js
 		this.counts = this.noCounts()
+		this.fitVersion = 0 // another one when something has changed that explain-fit looks at
 		this.unpublishedSince = 0 // when counts.state.unpublished became other than 0
 		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
-		this.touched = { nodes: new Set(), claims: new Set(), rules: false }
+		this.touched = { nodes: new Set(), labels: new Set(), claims: new Set(), rules: false }
 		this.live = false
 	}
 
@@ -91,6 +107,8 @@ export class Model {
 			all.delete(name)
 		else
 			all.set(name, object)
+		if (fitOf(resource, old) !== fitOf(resource, gone ? undefined : object))
+			this.fitVersion++
 		this[`on_${resource}`](name, old, gone ? undefined : object)
 	}
 
@@ -123,6 +141,34 @@ export class Model {
 						this.stale.devices.add(`${poolKey}/${device.name}`)
 			this.stale.pools.add(poolKey)
 		}
+	}
+
+	// Where slices have no status, these objects have it.
+	on_statuses(name) {
+		const slice = this.objects.slices.get(name)
+		if (!slice)
+			return
+		const pool = `${slice.spec.driver}/${slice.spec.pool.name}`
+		for (const device of slice.spec.devices ?? [])
+			this.stale.devices.add(`${pool}/${device.name}`)
+		this.stale.pools.add(pool)
+	}
+
+	// The changes that the controller keeps of a pool's devices.
+	on_histories(name, old, now) {
+		for (const object of [old, now])
+			for (const device of object?.status?.devices ?? []) {
+				const key = `${object.spec.driver}/${object.spec.pool.name}/${device.name}`
+				if (object === now)
+					this.kept.set(key, keptChanges(object, device))
+				else
+					this.kept.delete(key)
+				this.stale.devices.add(key)
+			}
+	}
+
+	on_classes() {
+		this.objects.pods.forEach((_, name) => this.stale.pods.add(name))
 	}
 
 	on_claims(name, old, now) {
@@ -174,6 +220,8 @@ export class Model {
 			plugin.allocatable = Number(now?.status?.allocatable?.[resource] ?? 0)
 		}
 		this.touched.nodes.add(name)
+		if (JSON.stringify(old?.metadata.labels) !== JSON.stringify(now?.metadata.labels))
+			this.touched.labels.add(name)
 	}
 
 	on_rules() {
@@ -202,7 +250,7 @@ export class Model {
 
 	// --- what became of it --------------------------------------------------------------------
 
-	// { devices, added, removed, touched: sets of keys; pools, nodes, claims, pods: sets of names; waiting, rules: bool }. `devices`
+	// { devices, added, removed, touched: sets of keys; pools, nodes, labels (of nodes), claims, pods: sets of names; waiting, rules: bool }. `devices`
 	// look different; `touched` were looked at, and may differ in what only a close look shows.
 	take() {
 		const { stale } = this
@@ -211,7 +259,7 @@ export class Model {
 			...this.touched, pods: stale.pods, waiting: false,
 		}
 		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
-		this.touched = { nodes: new Set(), claims: new Set(), rules: false }
+		this.touched = { nodes: new Set(), labels: new Set(), claims: new Set(), rules: false }
 		stale.plugins.forEach((key) => this.refreshUnnamed(key, changes))
 		stale.pools.forEach((key) => this.refreshPool(key, changes))
 		stale.devices.forEach((key) => this.refreshDevice(key, changes))
@@ -223,11 +271,16 @@ export class Model {
 		const pool = this.pools.get(key)
 		if (!pool)
 			return
+		if (!pool.newest)
+			this.poolNames.set(pool.name, (this.poolNames.get(pool.name) ?? 0) + 1)
 		const before = pool.trouble.join("\n")
 		pool.newest = newestSlices(pool)
-		pool.trouble = poolTrouble(pool)
-		if (!pool.slices.size)
+		pool.trouble = poolTrouble(this, pool)
+		if (!pool.slices.size) {
+			const others = this.poolNames.get(pool.name) - 1
+			others ? this.poolNames.set(pool.name, others) : this.poolNames.delete(pool.name)
 			this.pools.delete(key)
+		}
 		if (before !== pool.trouble.join("\n") || !pool.slices.size)
 			changes.pools.add(key)
 	}
@@ -357,8 +410,9 @@ export class Model {
 
 	// --- questions ------------------------------------------------------------------------------
 
+	// Changes of the device's health, oldest first.
 	history(key) {
-		return this.histories.get(key)?.records ?? []
+		return merge(this.kept.get(key)?.health ?? [], this.histories.get(key)?.records ?? [])
 	}
 
 	// Since when the device's health has been what it is, or undefined if nobody said.
@@ -376,6 +430,21 @@ export class Model {
 	ruleTaints(key) {
 		return [...this.objects.rules].filter(([, rule]) => rule.spec?.deviceSelector && taintedBy(rule.spec.deviceSelector, key))
 			.map(([name, rule]) => ({ ...rule.spec.taint, rule: name }))
+	}
+
+	// The label of nodes that stands for a rack: the one that the user chose, or else a usual one that some node has.
+	rackLabel(chosen) {
+		const has = (label) => [...this.objects.nodes.values()].some((n) => n.metadata.labels?.[label] !== undefined)
+		return chosen || RACK_LABELS.find(has) || RACK_LABELS[0]
+	}
+
+	labelOf(node, label) {
+		return this.objects.nodes.get(node)?.metadata.labels?.[label] ?? ""
+	}
+
+	// The labels that nodes have.
+	nodeLabels() {
+		return [...new Set([...this.objects.nodes.values()].flatMap((n) => Object.keys(n.metadata.labels ?? {})))].sort()
 	}
 
 	nodeReady(name) {

@@ -1,6 +1,7 @@
 // pods - what a Pod says about devices: which it has, how they are, and what it waits for. Pure.
 
-const healths = { Healthy: "healthy", Unhealthy: "unhealthy", Unknown: "unknown" }
+import { classesOf } from "./explain.js"
+import { healths } from "./derive.js"
 
 export const nameOf = (object) => (object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name)
 export const ended = (pod) => pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed"
@@ -83,7 +84,8 @@ export function waitOf(pod, claim) {
 	const wants = claims.map((c) => {
 		const object = c.claim ? claim(pod.metadata.namespace, c.claim) : undefined
 		const state = object === null ? "" : claimState(object)
-		return { kind: "claim", name: c.name, claim: c.claim, state, text: object ? requestsText(object) : "" }
+		const devices = (object?.status?.allocation?.devices?.results ?? []).map(({ driver, pool, device }) => ({ driver, pool, device }))
+		return { kind: "claim", name: c.name, claim: c.claim, state, text: object ? requestsText(object) : "", classes: classesOf(object), devices }
 	})
 	for (const { resource, amount } of resources)
 		wants.push({ kind: "resource", name: resource, amount, state: "", text: "" })
@@ -101,5 +103,6 @@ export function waitOf(pod, claim) {
 	return {
 		key: nameOf(pod), namespace: pod.metadata.namespace, name: pod.metadata.name, node: pod.spec.nodeName ?? "",
 		since: Date.parse(pod.metadata.creationTimestamp), reason, message, wants,
+		version: pod.metadata.resourceVersion,
 	}
 }

@@ -1,11 +1,18 @@
 // table - the same devices as rows, for those who prefer to read. Only the rows that can be seen exist.
-import { el, setText } from "./dom.js"
-import { healthText, sign, stateLine } from "./glyph.js"
+import { count, el, setText } from "./dom.js"
+import { capacityText, download, toCsv, toJson } from "./export.js"
+import { sign } from "./glyph.js"
 import { compare } from "./layout.js"
+import { healthText, stateLine } from "./words.js"
 
 const ROW = 36, MORE = 8
 // While changes come in, rows are put in order this often at most.
 const SORT_MS = 400
+// Widths are measured on so many rows.
+const MEASURED = 500
+// The text with the most letters is not quite the widest.
+const SPARE = 1.04
+const ruler = document.createElement("canvas").getContext("2d")
 
 function heldBy(d) {
 	const all = d.holders.map((h) => `${h.namespace}/${h.name}`)
@@ -14,9 +21,12 @@ function heldBy(d) {
 
 const columns = [
 	["device", "Device", (d) => d.name], ["node", "Node", (d) => d.node || "network"], ["pool", "Pool", (d) => d.pool],
-	["driver", "Driver", (d) => d.driver], ["state", "State", stateLine], ["health", "Health", (d) => healthText[d.health].replace("health ", "")],
+	["driver", "Driver", (d) => d.driver], ["model", "Model", (d) => (d.kind === d.driver ? "" : d.kind)], ["state", "State", stateLine],
+	["health", "Health", (d) => healthText[d.health].replace("health ", "")], ["message", "Message", (d) => d.message], ["capacity", "Capacity", capacityText],
 	["holder", "Held by", heldBy], ["pods", "Pods", (d) => d.pods.join(", ")],
 ]
+// Columns on screens that are not wide; see style.css for how wide these are.
+const screens = { wide: columns.map(([id]) => id), middle: ["device", "node", "state", "health", "message", "holder"], narrow: ["device", "node", "state", "health"] }
 
 export class DeviceTable {
 	constructor(root, open) {
@@ -27,7 +37,9 @@ export class DeviceTable {
 		this.empty = el("p", { class: "nothing", text: "No device matches.", hidden: true })
 		this.table = el("div", { class: "table", role: "table", "aria-label": "devices" },
 			el("div", { role: "rowgroup", class: "table-head" }, el("div", { role: "row", class: "row head" }, this.heads)), this.space)
-		root.append(this.table, this.empty)
+		this.sum = el("span", { class: "quiet" })
+		const file = (text, name, type, make) => el("button", { type: "button", class: "text-button", text, onclick: () => download(name, type, make(this.keys.map((k) => this.model.devices.get(k)).filter(Boolean))) })
+		root.append(el("div", { class: "list-head" }, this.sum, file("Export CSV", "devices.csv", "text/csv", toCsv), file("Export JSON", "devices.json", "application/json", toJson)), this.table, this.empty)
 		this.rows = new Map()
 		document.addEventListener("scroll", () => this.visible && this.draw(), { passive: true })
 		addEventListener("resize", () => this.visible && this.draw())
@@ -69,9 +81,29 @@ export class DeviceTable {
 		this.heads.forEach((h, i) => h.setAttribute("aria-sort", columns[i][0] === this.sort ? (this.down ? "descending" : "ascending") : "none"))
 		this.space.style.height = `${this.keys.length * ROW}px`
 		this.table.setAttribute("aria-rowcount", this.keys.length + 1)
+		setText(this.sum, count(this.keys.length, "device"))
+		this.measure()
 		this.empty.hidden = this.keys.length > 0
 		this.current = Math.min(this.current, Math.max(0, this.keys.length - 1))
 		this.draw(true)
+	}
+
+	// Columns are as wide as what is in them, while there is room; those without anything are not shown.
+	measure() {
+		const rows = [], every = Math.ceil(this.keys.length / MEASURED)
+		for (let i = 0; i < this.keys.length; i += every)
+			rows.push(this.model.devices.get(this.keys[i]))
+		const longest = new Map(columns.map(([id, , of]) => [id, rows.map(of).reduce((a, t) => (t.length > a.length ? t : a), "")]))
+		this.filled = new Set(columns.map(([id]) => id).filter((id) => longest.get(id) || screens.narrow.includes(id)))
+		const { fontSize, fontFamily } = getComputedStyle(this.table)
+		ruler.font = `${fontSize} ${fontFamily}`
+		const width = (id) => {
+			const text = ruler.measureText(longest.get(id)).width * SPARE + (id === "device" ? 26 : 2), head = ruler.measureText(`${columns.find((c) => c[0] === id)[1]} ↑`).width
+			return `minmax(0, ${Math.ceil(Math.max(text, head))}px)`
+		}
+		for (const [screen, ids] of Object.entries(screens))
+			this.table.style.setProperty(`--${screen}`, ids.filter((id) => this.filled.has(id)).map(width).join(" "))
+		this.heads.forEach((h, i) => (h.hidden = !this.filled.has(columns[i][0])))
 	}
 
 	update(changes) {
@@ -134,6 +166,7 @@ export class DeviceTable {
 				setText(cell, text)
 			}
 			cell.title = text
+			cell.hidden = !this.filled.has(id)
 			if (id === "health")
 				cell.className = `cell c-health word h-${d.health}`
 		})

@@ -1,6 +1,6 @@
 // tip - what the square under the pointer is, in two lines.
 import { el } from "./dom.js"
-import { looksLike } from "./glyph.js"
+import { looksLike } from "./words.js"
 
 export class Tip {
 	constructor(root, map) {

@@ -1,5 +1,5 @@
 /*
- * Looking up: the page has a dozen files, so the table is walked.
+ * Looking up: the page has a few dozen files, so the table is walked.
  */
 #include "web/web_impl.h"
 

@@ -132,6 +132,10 @@ MEMBER(dp_edits, nhooks, 48)
 MEMBER(dp_opaque, size, 0)
 MEMBER(dp_opaque, source, 4)
 MEMBER(dp_opaque, parameters, 8)
+#if ABI_MINOR >= 1
+MEMBER(dp_opaque, named, 16)
+MEMBER(dp_opaque, reserved, 20)
+#endif
 MEMBER(dp_result, size, 0)
 MEMBER(dp_result, admin, 4)
 MEMBER(dp_result, request, 8)

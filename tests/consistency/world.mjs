@@ -173,7 +173,7 @@ export class World {
 			server.url = `https://${server.ip}:${server.port}`
 			server.clock(0)
 			server.argv = [devplane, "server", "--data-dir", `${server.folder}/data`, "--bind-address", server.ip, "--secure-port", String(server.port),
-				"--log-format", "text", "--history", HISTORY, "--service-cluster-ip-range", "10.96.0.0/16", ...storage]
+				"--log-format", "text", "--history", HISTORY, "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins", "TaintNodesByCondition", ...storage]
 			if (this.clocks)
 				server.argv.unshift("env", `LD_PRELOAD=${FAKETIME}`, `FAKETIME_TIMESTAMP_FILE=${this.folder}/${server.name}.clock`,
 					"FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1")

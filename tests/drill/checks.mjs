@@ -164,13 +164,24 @@ export async function nothingLeft(place) {
 	return wrong
 }
 
-// Resident memory by role, in KiB.
-export function memory(place) {
-	const pids = { supervisor: place.up().pid }
-	for (const { name, pid } of place.roles())
-		pids[name] = pid
-	for (const name of ["far-node", "far-driver"])
-		pids[name] = place.programs.get(name).pid
-	return Object.fromEntries(Object.entries(pids).map(([name, pid]) =>
-		[name, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])]))
+// Resident memory of a process in KiB; undefined if it is gone, or ended and was not collected yet.
+function resident(pid) {
+	try {
+		const [, kib] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))
+		return Number(kib)
+	} catch {
+		return undefined
+	}
+}
+
+// Resident memory by role, in KiB. The state file may still name a process that was restarted: then it is read again.
+export async function memory(place) {
+	let sizes
+	await until("a process of each role", () => {
+		const pids = [["supervisor", place.up().pid], ...place.roles().map(({ name, pid }) => [name, pid]),
+			...["far-node", "far-driver"].map((name) => [name, place.programs.get(name).pid])]
+		sizes = pids.map(([name, pid]) => [name, resident(pid)])
+		return sizes.every(([, kib]) => kib !== undefined)
+	})
+	return Object.fromEntries(sizes)
 }

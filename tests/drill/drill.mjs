@@ -68,9 +68,9 @@ async function settled(place, ledger, follower) {
 async function expectNoGrowth(place, pods) {
 	pods.start()
 	await pause(QUIET_SECONDS * 500)
-	const before = memory(place)
+	const before = await memory(place)
 	await pause(QUIET_SECONDS * 1000)
-	const after = memory(place)
+	const after = await memory(place)
 	await pods.stop()
 	for (const [name, kib] of Object.entries(after)) {
 		tell(`${name}: ${(before[name] / 1024).toFixed(1)} MiB, then ${(kib / 1024).toFixed(1)} MiB`)

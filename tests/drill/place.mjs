@@ -1,4 +1,4 @@
-// Where the drill takes place: `devplane up --demo` with its folder on a small disk of its own, two hollow nodes with drivers in
+// Where the drill takes place: `devplane up --demo --demo-devices plain` with its folder on a small disk of its own, two hollow nodes with drivers in
 // another network namespace, and, when asked for, etcd in a third. Everything that a fault needs to take hold of is here.
 //
 //	const place = new Place("etcd")
@@ -145,7 +145,7 @@ export class Place {
 		this.far.open()
 		const storage = this.backend === "etcd" ? ["--etcd-servers", await this.openEtcd()] : []
 		this.port = await freePort()
-		this.program("up", [devplane, "up", "--demo", "--data-dir", this.data, "--bind-address", this.far.here,
+		this.program("up", [devplane, "up", "--demo", "--demo-devices", "plain", "--data-dir", this.data, "--bind-address", this.far.here,
 			"--secure-port", String(this.port), ...storage])
 		await this.ready()
 		this.credentials = readKubeconfig(`${this.data}/admin.kubeconfig`)

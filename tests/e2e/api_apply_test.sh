@@ -36,7 +36,8 @@ at() {
 
 apply_is_a_three_way_merge() {
 	capture k apply -f - < <(deployment example.com/app:1 1)
-	same "$label: apply creates" "deployment.apps/web created" "$out$err"
+	same "$label: apply creates" "deployment.apps/web created" "$out"
+	matches "$label: ... and says that no controller runs here" "Warning: nothing acts on deployments" "$err"
 	capture k apply -f - < <(deployment example.com/app:1 1)
 	same "$label: apply of the same changes nothing" "deployment.apps/web unchanged" "$out$err"
 	k patch deployment web -p '{"metadata":{"labels":{"by":"hand"}},"spec":{"template":{"spec":{"containers":[{"name":"side","image":"example.com/side:1"}]}}}}' >/dev/null
@@ -163,7 +164,7 @@ explain_reads_well() {
 	capture k explain pod.status.containerStatuses.allocatedResourcesStatus
 	matches "$label: explain of a device's health" 'Health of the devices' "$(echo $out)"
 	capture k explain resourceslices.status.devices.stateReason
-	matches "$label: explain of a device's reasons" 'PoolIncomplete, PoolInvalid, NoNode, NodeGone, UnsupportedFeature, Tainted: KEY, CapacityExhausted, or CountersExhausted' "$(echo $out)"
+	matches "$label: explain of a device's reasons" 'PoolIncomplete, PoolInvalid, NoNode, NodeGone, NodeUnreachable, UnsupportedFeature, Tainted: KEY, CapacityExhausted, or CountersExhausted' "$(echo $out)"
 	capture k explain resourceslices.status.devices.largestShare
 	matches "$label: explain of the largest share" 'one new claim can get of a shared or partitionable device' "$(echo $out)"
 	capture k explain resourceslices.status.summary.availableDevices

@@ -109,9 +109,10 @@ export function readKubeconfig(file) {
 }
 
 // Starts `devplane server` and waits until it is ready. Options: etcd (one of startEtcd), prefix, folder, port,
-// flags. The result's kill() ends it as a crash would, stop() in order, and begin() starts it again on its folder
+// flags, and taintNodes: new nodes are tainted until a node lifecycle controller has seen them ready, as by default.
+// Most tests run no controller, so here that is off. The result's kill() ends it as a crash would, stop() in order, and begin() starts it again on its folder
 // and port. `client` is the administrator's, `client2` the same over HTTP/2.
-export async function startServer(backend, { etcd, prefix, folder, port, flags = [] } = {}) {
+export async function startServer(backend, { etcd, prefix, folder, port, flags = [], taintNodes = false } = {}) {
 	const name = unique(backend)
 	const self = { backend, folder: folder ?? `${scratch}/${name}`, port: port ?? 0 }
 	const storage = []
@@ -121,7 +122,7 @@ export async function startServer(backend, { etcd, prefix, folder, port, flags =
 		storage.push("--etcd-servers", self.etcd.url, "--etcd-prefix", self.prefix)
 	}
 	const launch = () => start("server", "--data-dir", self.folder, "--secure-port", String(self.port),
-		"--log-format", "text", ...storage, ...flags)
+		"--log-format", "text", ...storage, ...(taintNodes ? [] : ["--disable-admission-plugins", "TaintNodesByCondition"]), ...flags)
 	self.begin = async () => {
 		let own, over
 		await until("ready server", () => {

@@ -13,12 +13,13 @@ start_etcd() {
 	wait_port 127.0.0.1 "$client"
 }
 
-# start_server BACKEND FOLDER [FLAG ..]: sets $pid, $url and $kubeconfig; ends the test when it does not come up.
+# start_server BACKEND FOLDER [FLAG ..]: a server that taints no new nodes, as no controller may run; sets $pid, $url and $kubeconfig; ends the test when it does not come up.
 start_server() {
 	local backend=$1 folder=$2 flags=()
 	shift 2
 	[ "$backend" = lmdb ] || flags=(--etcd-servers "$etcd_url")
-	background "server-$(basename "$folder")" "$DEVPLANE" server --data-dir "$folder" --secure-port "${PORT:-0}" "${flags[@]}" "$@"
+	background "server-$(basename "$folder")" "$DEVPLANE" server --data-dir "$folder" --secure-port "${PORT:-0}" \
+		--disable-admission-plugins TaintNodesByCondition "${flags[@]}" "$@"
 	wait_line "$TMP/server-$(basename "$folder").log" 'is ready at'
 	url=$(sed -n 's/^devplane server is ready at //p' "$TMP/server-$(basename "$folder").log")
 	kubeconfig=$folder/admin.kubeconfig

@@ -395,7 +395,7 @@ async function fieldValidation(say, client) {
 		assert.equal(refused.message, `Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: ${told.join(", ")}`)
 		const warned = await client.post(`${deployments}?dryRun=All`, deployment)
 		expect(warned, 201)
-		assert.deepEqual(warningsOf(warned), told)
+		assert.deepEqual(warningsOf(warned).filter((w) => !w.startsWith("nothing acts on ")), told)
 	})
 
 	await test(say("of YAML repeated names are told by line, and unknown ones in the order of names"), async () => {

@@ -41,7 +41,7 @@ entries() {
 # The older kubectl runs a short version of the test, because the server is the same.
 apply_in_short() {
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
-	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out$err"
+	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out"
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2 2)
 	matches "$label: a conflict names manager and fields" 'Apply failed with 2 conflicts: conflicts with "kubectl": - \.spec\.replicas - \.spec\.template\.spec\.containers\[name="main"\]\.image' "$(flat "$err")"
 	capture k apply --server-side --field-manager=other --force-conflicts -f - < <(deployment example.com/app:2 2)
@@ -51,7 +51,7 @@ apply_in_short() {
 
 apply_and_conflicts() {
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
-	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out$err"
+	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out"
 	version=$(at .metadata.resourceVersion)
 	matches "$label: what it created has a version" '^[0-9]+$' "$version"
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
@@ -118,7 +118,7 @@ shown() {
 
 there_and_back() {
 	capture k apply -f - < <(deployment example.com/app:1 1)
-	same "$label: client-side apply creates" "deployment.apps/web created" "$out$err"
+	same "$label: client-side apply creates" "deployment.apps/web created" "$out"
 	same "$label: it is an update by its own manager" kubectl-client-side-apply:Update "$(entries deployment web)"
 	capture k apply --server-side -f - < <(deployment example.com/app:2 1)
 	same "$label: server-side apply takes over without conflicts" "deployment.apps/web serverside-applied" "$out$err"

@@ -1,7 +1,8 @@
 // A kubelet's PodResources socket in a process of its own, as upstream serves it: List, Get and GetAllocatableResources of v1,
 // and one bucket of 100 calls/s with a burst of 10 for all clients. Forked by podres_attach_test.mjs, which sends what to say.
 //
-//	{ lists: [{ a: { gpus: ["0"], cpus: [1] } }, ..] }    each List takes one until one is left, which is what Get knows too
+//	{ lists: [{ a: { gpus: ["0"], cpus: [1] } }, ..] }    each List takes one until one is left, which is what Get knows too;
+//	                                                     also memory: bytes, claims: { name: ["driver/pool/device", ..] }
 //	{ gpus: ["0", ..] }                                  allocatable
 //	{ refuse, noGet }                                    refuses all calls; has no Get
 //	{ }                                                  answered, as all are, with the calls there were: { List, Get, .. }
@@ -28,8 +29,21 @@ function allow() {
 // A device on two NUMA nodes is listed twice, as kubelets do.
 const device = (id) => [0, 1].map((ID) => ({ resource_name: GPU, device_ids: [id], topology: { nodes: [{ ID }] } }))
 
-const podOf = ([name, { gpus = [], cpus = [] }]) =>
-	({ namespace: "default", name, containers: [{ name: "main", devices: gpus.flatMap(device), cpu_ids: cpus }] })
+function claimOf([claim_name, devices]) {
+	const claim_resources = devices.map((d) => d.split("/")).map(([driver_name, pool_name, device_name]) =>
+		({ driver_name, pool_name, device_name, cdi_devices: [{ name: `${driver_name}/gpu=${device_name}` }] }))
+	return { claim_name, claim_namespace: "default", claim_resources }
+}
+
+const podOf = ([name, { gpus = [], cpus = [], memory, claims = {} }]) => ({
+	namespace: "default",
+	name,
+	containers: [{
+		name: "main", devices: gpus.flatMap(device), cpu_ids: cpus,
+		memory: memory ? [{ memory_type: "memory", size: memory, topology: { nodes: [{ ID: 0 }] } }] : [],
+		dynamic_resources: Object.entries(claims).map(claimOf),
+	}],
+})
 
 const unary = (method, answer) => (call, done) => {
 	calls[method]++

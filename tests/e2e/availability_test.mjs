@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { expect, rv, unique } from "./api_lib.mjs"
 import { DRIVER, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
-import { finish, scratch, test, until } from "./lib.mjs"
+import { devplane, finish, scratch, test, until } from "./lib.mjs"
 
 const cluster = await startDevices()
 const { server } = cluster
@@ -77,7 +77,10 @@ await test("many claims on one device: some are named, all are counted", async (
 	const status = await cluster.status("crowd", (s) => s?.devices[0].availableCapacity.memory === "40Gi")
 	assert.equal(status.devices[0].allocations.length, 32)
 	assert.equal(status.devices[0].allocations[31].claimName, "crowd-31")
+	assert.equal(status.devices[0].omittedAllocations, 8)
 	assert.deepEqual(status.summary.allocatedCapacity, { memory: "40Gi" })
+	const described = execFileSync(devplane, ["describe", "resourceslice", "crowd", "--kubeconfig", server.kubeconfig], { encoding: "utf8" })
+	assert.ok(described.includes("(8 more allocations that the status leaves out)"), described)
 	for (let i = 0; i < 40; i++)
 		await cluster.release("default", `crowd-${String(i).padStart(2, "0")}`)
 	await cluster.status("crowd", (s) => !s.devices[0].allocations)
@@ -293,22 +296,24 @@ await test("with the gate off nothing is written; on again, all is repopulated",
 await test("a server without the status of slices gets objects of their own", async () => {
 	const objects = "/apis/devplane.dev/v1alpha1/resourceslicestatuses"
 	const other = await startDevices({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false"] })
-	await other.slice("foreign", { node: "n1", devices: [device("gpu-0"), device("gpu-1")] })
+	await other.slice("foreign", { node: "n1", devices: [device("gpu-0"), device("gpu-1"), shared("gpu-2", "80Gi"), device("gpu-3", { taints: [{ key: "k", effect: "NoSchedule" }] })] })
 	const own = await other.controller("--leader-elect=false")
 	const read = async () => (await other.client.get(`${objects}/foreign`)).body
-	await until("object", async () => (await read())?.status?.summary?.availableDevices === 2)
+	await until("object", async () => (await read())?.status?.summary?.availableDevices === 3)
+	await other.claim("default", "part", [share("n1", "gpu-2", "10Gi")])
 	await other.claim("default", "one", [{ pool: "n1", device: "gpu-1" }])
 	const object = await until("allocated", async () => {
 		const o = await read()
-		return o.status.summary.allocatedDevices === 1 && o
+		return o.status.summary.allocatedDevices === 2 && o
 	})
-	assert.deepEqual(object.status.devices.map((d) => d.state), ["Available", "Allocated"])
+	assert.deepEqual(object.status.devices.map((d) => d.state), ["Available", "Allocated", "PartiallyAllocated", "Unavailable"])
 	assert.deepEqual(object.metadata.ownerReferences.map((o) => [o.kind, o.name]), [["ResourceSlice", "foreign"]])
 	assert.equal((await other.read("foreign")).status, undefined)
 	const columns = execFileSync("kubectl", ["--kubeconfig", other.server.kubeconfig, "get", "resourceslicestatuses"], { encoding: "utf8", env: { ...process.env, HOME: scratch } })
-	assert.match(columns, /^NAME +DRIVER +POOL +DEVICES +ALLOCATED +AVAILABLE +AGE\nforeign +gpu\.example\.com +n1 +2 +1 +1 /)
+	assert.match(columns, /^NAME +DRIVER +POOL +DEVICES +AVAILABLE +PARTIAL +ALLOCATED +UNAVAILABLE +UNHEALTHY +AGE\nforeign +gpu\.example\.com +n1 +4 +1 +1 +1 +1 +0 /)
 	await own.kill()
 	await other.release("default", "one")
+	await other.release("default", "part")
 	await own.begin()
 	await until("free again", async () => (await read()).status.summary.allocatedDevices === 0)
 	await other.remove("foreign")

@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { Client, core as corePath, dra, expect, startServer, unique } from "./api_lib.mjs"
-import { finish, start, test, until } from "./lib.mjs"
+import { bareNodesLive, finish, start, test, until } from "./lib.mjs"
 
 const FINALIZER = "resource.kubernetes.io/delete-protection"
 
@@ -21,7 +21,7 @@ writeFileSync(kubeconfig, JSON.stringify({
 	contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
 	"current-context": "x",
 }))
-const startController = () => start("controller", "--kubeconfig", kubeconfig, "--metrics-bind-address", "127.0.0.1:0",
+const startController = () => start("controller", "--kubeconfig", kubeconfig, "--metrics-bind-address", "127.0.0.1:0", ...bareNodesLive,
 	"--leader-elect=false", "--log-format", "text", "--namespace-deletion-delay", "0s")
 let controller = startController()
 

@@ -168,12 +168,12 @@ check "its objects" until_true 20 dp apply -f "$TMP/w.json"
 "$kubectl" patch widget w --type merge -p '{"spec": {"foreign": 1}}' >"$TMP/kubectl.out"
 sed -i 's/, "a": 1//; s/\[1, 2\]/[3]/' "$TMP/w.json"
 same "custom objects are merged" "widget.example.com/w configured" "$(dp apply -f "$TMP/w.json")"
-same "... and keep what others set" '{"list":[3],"foreign":1}' "$(value widget w '{.spec}' default)"
+same "... and keep what others set" '{"foreign":1,"list":[3]}' "$(value widget w '{.spec}' default)"
 echo '{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "status": {"ready": true}}' >"$TMP/status.json"
 same "a status is applied apart" "widget.example.com/w configured" "$(dp apply -f "$TMP/status.json" --subresource status)"
 same "... and is there" true "$(value widget w '{.status.ready}' default)"
 same "... once" "widget.example.com/w unchanged" "$(dp apply -f "$TMP/status.json" --subresource status)"
-same "... and changes nothing else" '{"list":[3],"foreign":1}' "$(value widget w '{.spec}' default)"
+same "... and changes nothing else" '{"foreign":1,"list":[3]}' "$(value widget w '{.spec}' default)"
 
 # delete
 capture dp delete configmap one two

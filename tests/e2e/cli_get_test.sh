@@ -111,10 +111,43 @@ for kubectl in "${kubectls[@]}"; do
 		# shellcheck disable=SC2086 # words
 		check "kubectl $v and devplane agree on: get $args" same_as "$kubectl" get $args
 	done
+	# Templates, columns and sorting: words of a line are separated by "|".
+	while IFS='|' read -ra args; do
+		check "kubectl $v and devplane agree on: get ${args[*]}" same_as "$kubectl" get "${args[@]}"
+	done <<'END'
+pods|--sort-by|.metadata.name
+pods|--sort-by|{.metadata.creationTimestamp}|-o|name
+pods|--sort-by=spec.containers[0].resources.limits.memory|-o|jsonpath={.items[*].metadata.name}
+pods|--sort-by=.metadata.labels.app|-o|custom-columns=NAME:.metadata.name,IMAGES:.spec.containers[*].image,LABELS:.metadata.labels,NONE:.x
+pods,ns|-o|custom-columns=KIND:.kind,NAME:metadata.name|--no-headers
+pod|web|-o|custom-columns=PORTS:{.spec.containers[0].ports}
+pods|-l|app=none|-o|custom-columns=NAME:.metadata.name
+pods|-o|jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec.containers[?(@.name=="main")].image}{"\n"}{end}
+pods|-o|jsonpath={.items[*].spec.containers[*].ports[*].containerPort} {.kind} {.apiVersion}
+pods|-o|jsonpath={.items[0:1].metadata.labels}{.items[-1:].spec}
+pods|-o|jsonpath={.items[*]['metadata.name','status.phase']}
+pod|web|-o|jsonpath={..containerPort}{.metadata.managedFields[0].operation}{.spec.missing}
+pod|web|-o|jsonpath=no braces
+END
 	same "kubectl $v and devplane agree on: get -o json" \
 		"$("$kubectl" get pods -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).items.map(i => i.kind + i.metadata.uid).join()')" \
 		"$(dp get pods -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).items.map(i => i.kind + i.metadata.uid).join()')"
 done
+
+printf 'NAME  NODE\n.metadata.name   .spec.nodeName\n' >"$TMP/columns"
+printf '{.items[*].metadata.name}\n' >"$TMP/template"
+check "columns may be in a file" same_as "$new" get pods -o "custom-columns-file=$TMP/columns"
+check "a template, too" same_as "$new" get pods -o "jsonpath-file=$TMP/template"
+refused() { "$DEVPLANE" get pods "$@" 2>&1 | head -n 1; }
+same "an index out of bounds is named" "devplane: jsonpath: array index out of bounds: index 7, length 2" "$(refused -o 'jsonpath={.items[7]}')"
+same "a brace that is not closed is named" "devplane: --output: unclosed action" "$(refused -o 'jsonpath={.items')"
+same "a range without its end is named" "devplane: --output: a {range} has no {end}" "$(refused -o 'jsonpath={range .items[*]}x')"
+same "a column without a path is named" 'devplane: --output: "NAME" is not NAME:PATH' "$(refused -o custom-columns=NAME)"
+same "a file that is missing is named" "devplane: --output: cannot read $TMP/gone: No such file or directory" \
+	"$(refused -o "jsonpath-file=$TMP/gone")"
+same "a field that no object has is named" "devplane: --sort-by: none of the objects has this field" "$(refused --sort-by .nope)"
+same "devices can be sorted" $'gpu-1\ngpu-0' "$(dp get devices --sort-by .status.stateReason -o custom-columns=N:.metadata.name --no-headers)"
+same "slices can be sorted" s1 "$(dp get resourceslices --sort-by .spec.driver --no-headers | cut -d ' ' -f 1)"
 
 # describe: kubectl's words, and the devices that it leaves out.
 without_devices() { sed '/^Devices:$/,/^[A-Z]/{/^Devices:$/d;/^  /d}' <<<"$1"; }
@@ -135,8 +168,28 @@ same "control characters of values do not reach the terminal" "" "$(dp describe 
 matches "describe node shows resources, pods and pools of devices" \
 	$'default +another-pod +500m \(12%\).*acme.com/gpu +2 +2.*DRA Resources:.*Driver: +sim.example.com\n +Pool: +n1\n.*Total Devices: +2\n.*gpu-0:\n.*Taints: +broken:NoSchedule\n' \
 	"$(dp describe node n1)"
+for name in gpu-0 n1/gpu-0 sim.example.com/n1/gpu-0; do
+	matches "describe device $name shows the device" \
+		$'^Name: +gpu-0\nDriver: +sim.example.com\nPool: +n1\nNode: +n1\nSlice: +s1\n.*Status: .*Taints: +broken:NoSchedule\nAttributes:\n.* Model: +X100\nCapacity:\n  Memory: +16Gi' \
+		"$(dp describe device "$name")"
+done
+same "one device can be got by the name that -o name prints" device/sim.example.com/n1/gpu-1 \
+	"$(dp get "$(dp get devices gpu-1 -o name)" -o name)"
+same "a device that is missing is named" 'devplane: no slice has a device or a pool "gpu-7"; did you mean "gpu-0"?' "$(dp describe device gpu-7 2>&1)"
 matches "describe resourceclaim shows what it asks for" $'one +gpus +2 +device.driver == \'d\'\nAllocation: +<none>' \
 	"$(dp describe resourceclaim gpu)"
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "shared"}, "spec": {"devices": {"requests": [
+ {"name": "part", "exactly": {"deviceClassName": "fpga", "capacity": {"requests": {"memory": "4Gi", "shares": "2"}}}},
+ {"name": "any", "exactly": {"deviceClassName": "fpga"}}]}}}
+END
+check "a consumed capacity can be written" curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+	"$proxy/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/shared/status" -d '{"status": {"allocation": {"devices": {"results": [
+ {"request": "part", "driver": "other.example.com", "pool": "n1", "device": "fpga-1", "shareID": "0a1b2c3d-0000-4000-8000-000000000002",
+  "consumedCapacity": {"memory": "4Gi"}}]}}}}'
+matches "describe resourceclaim shows requested and consumed capacity" \
+	$'Name  Device Class  Count  Capacity             Selectors\n.*part  fpga          1      memory=4Gi,shares=2  <none>\n  any   fpga          1      <none> .*Consumed Capacity:\n +Memory: +4Gi\n' \
+	"$(dp describe resourceclaim shared)"
 text=$(dp describe resourceclaim nic)
 matches "describe resourceclaim shows what drivers report of each device" "Device Status:
   net.devplane.dev/n1/eth1:
@@ -171,6 +224,11 @@ same "the gate hides it" "NAME NODE DRIVER POOL AGE" \
 	"$(dp get resourceslices --feature-gates DRAResourceAvailabilityVisibility=false 2>&1 | head -n 1 | xargs)"
 matches "get resourcepools puts slices together" $'\nn1 +sim.example.com +n1 +1/1 +2 +1 +0 +0 +1 +0 +True +True' "$(dp get resourcepools 2>&1)"
 matches "describe resourcepool takes DRIVER/NAME" $'^Name: +n1\nDriver: +sim.example.com\n' "$(dp describe pool/sim.example.com/n1)"
+matches "describe pool is short for it" $'^Name: +n1\nDriver: +sim.example.com\n' "$(dp describe pool n1)"
+same "claim is short for resourceclaim" "$(dp describe resourceclaim shared)" "$(dp describe claim shared)"
+same "claims for resourceclaims" "$(dp get resourceclaims -o name)" "$(dp get claims -o name)"
+same "also among other types" "$(dp get resourceclaim/gpu resourceslice/s1 -o name)" "$(dp get claim/gpu slice/s1 -o name)"
+same "a claim that is missing is named by its type" "$(dp describe resourceclaim gone 2>&1)" "$(dp describe claim gone 2>&1)"
 matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"
 matches "describe knows any kind" $'Kind: +Namespace\n.*\nSpec:\n  finalizers:\n  - kubernetes' "$(dp describe ns default)"
 
@@ -220,7 +278,7 @@ matches "in a description, too" 'Available Devices: +1' "$(dp describe resources
 "$new" delete resourceslices old-a old-b >"$TMP/delete.log"
 
 # An object with the status of a slice names claims to those alone who may read them.
-"$new" create -f ../../src/controller/slice_status/slice_sink_object.yaml >"$TMP/crd.log" 2>&1
+"$new" create -f ../../deploy/availability/definition.yaml >"$TMP/crd.log" 2>&1
 # shellcheck disable=SC2329 # called by until_true
 served() { "$new" get resourceslicestatuses >"$TMP/crd.log" 2>&1; }
 check "the type is served" until_true 20 served
@@ -247,6 +305,18 @@ matches "a status that may not be read is not one that is absent" \
 	'Note: objects that have statuses cannot be read: .*forbidden.*; what is free is unknown: no status is published, and claims' \
 	"$(dp get resourceslices --as sam 2>&1)"
 "$new" delete crd resourceslicestatuses.devplane.dev >"$TMP/delete.log"
+
+# A type of the server comes before the short names.
+put <<'END'
+{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "claims.insurance.example.com"},
+ "spec": {"group": "insurance.example.com", "scope": "Namespaced", "names": {"plural": "claims", "singular": "claim", "kind": "Claim"},
+  "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
+END
+# shellcheck disable=SC2329 # called by until_true
+served() { "$new" get claims.insurance.example.com >"$TMP/crd.log" 2>&1; }
+check "a type claims is served" until_true 20 served
+same "claims are then of that type" "" "$(dp get claims -o name 2>/dev/null)"
+"$new" delete crd claims.insurance.example.com >"$TMP/delete.log"
 
 # A watch: the same lines as kubectl's, in the same columns.
 "$DEVPLANE" get pods -w >"$TMP/ours" 2>"$TMP/ours.err" &
@@ -284,14 +354,19 @@ fails "no such object to describe" 1 '^devplane: pods "gone" not found in namesp
 fails "no server" 1 '^devplane: cannot reach https://127.0.0.1:1: .*; is the server running\? Its address comes from --server$' \
 	get pods --server https://127.0.0.1:1
 fails "no kubeconfig" 1 'cannot read /nowhere' get pods --kubeconfig /nowhere
+KUBECONFIG=/nowhere:/gone fails "KUBECONFIG names a missing file" 1 'names "/nowhere:/gone", where no file exists: correct it, or unset it' get pods
 fails "no type" 2 'name a type of objects' get
 fails "bad output" 2 '"frob" is not one of wide, json, yaml' get pods -o frob
 fails "name and selector" 2 'exclude each other' get pod web -l a=b
 fails "two ways of naming" 2 'write either TYPE NAME.. or TYPE/NAME..' get pods pod/web
-fails "path with many values" 2 'can match several values' get pods -o 'jsonpath={.items[*].metadata.name}'
 capture "$DEVPLANE" get pods web gone
 same "what is there is shown beside what is not: exit code" 1 "$status"
 matches "what is there is shown beside what is not" '^NAME .*'$'\n''web ' "$out"
+
+same "each missing object has one message" $'devplane: pods "gone" not found\ndevplane: pods "lost" not found' \
+	"$(dp get pods gone web lost 2>&1 >"$TMP/shown" | sed 's/ in namespace.*//')"
+same "a single object that cannot be deleted has one message" 'devplane: pod/gone: pods "gone" not found' "$(dp delete pod gone 2>&1)"
+same "an address is named once" "1" "$(dp get pods --server https://127.0.0.1:1 2>&1 | grep -o 'cannot connect to' | wc -l)"
 
 kill "$proxy_pid"
 stop "$pid"

@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { backends, core as corePath, expect, startServer, unique } from "./api_lib.mjs"
-import { finish, start, test, until } from "./lib.mjs"
+import { bareNodesLive, finish, start, test, until } from "./lib.mjs"
 
 // Short enough not to be waited for, long enough for a machine that is busy with other things.
 const election = ["--leader-elect-lease-duration", "8s", "--leader-elect-renew-deadline", "7s", "--leader-elect-retry-period", "500ms"]
@@ -29,7 +29,7 @@ function ownKubeconfig({ folder, url, credentials }) {
 
 // Starts `devplane controller` for a server.
 function startController(server, ...flags) {
-	return start("controller", "--kubeconfig", ownKubeconfig(server), "--metrics-bind-address", "127.0.0.1:0",
+	return start("controller", "--kubeconfig", ownKubeconfig(server), "--metrics-bind-address", "127.0.0.1:0", ...bareNodesLive,
 		"--namespace-deletion-delay", "0s", "--log-format", "text", ...flags)
 }
 

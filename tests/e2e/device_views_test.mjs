@@ -335,6 +335,7 @@ await test("and whose node is gone, as that is published, too", async () => {
 
 await test("one device has the same health everywhere", async () => {
 	assert.match(run("describe", "pod", "train"), /held-broken +Unhealthy +Xid 79/)
+	assert.match(run("describe", "device", "held-broken"), /^Status: +Allocated$[^]*^Health: +Unhealthy \(Xid 79\)/m)
 	assert.match(run("describe", "node", "n1"), /held-broken:\n +Status: +Allocated\n +Health: +Unhealthy \(Xid 79\)/)
 	assert.match(run("describe", "resourceclaim", "broken"), /held-broken +Unhealthy +Xid 79/)
 	assert.match(run("top", "devices", "-o", "wide"), /held-broken +Allocated +Unhealthy: Xid 79/)

@@ -187,7 +187,7 @@ for folder in /root /opt /srv; do mount -t tmpfs -o mode=755 tmpfs "$folder"; do
 mount --bind /run/local /usr/local
 mkdir -p /root/devplane
 cd /root/devplane
-for entry in docs examples include monitoring plugins schema scripts; do ln -s "/run/src/$entry" .; done
+for entry in docs deploy examples include monitoring plugins schema scripts; do ln -s "/run/src/$entry" .; done
 ln -s /run/build build
 export HOME=/root PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 TERM=dumb
 unset KUBECONFIG CHECKOUT BUILD TERM_FOLDER LOCAL TMP DEVPLANE

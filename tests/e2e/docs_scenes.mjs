@@ -50,13 +50,13 @@ done`
 const machineFlags = "--runtime hollow --sysfs-root /run/machine/sys --procfs-root /run/machine/proc --cpu-manager-policy static"
 	+ " --reserved-cpus 0 --memory-manager-policy Static --kube-reserved memory=1Gi --reserved-memory 0:memory=512Mi --reserved-memory 1:memory=512Mi"
 
-// `devplane up --demo`: two hollow nodes with four simulated GPUs and two NICs each, and classes of them.
+// `devplane up --demo`: two hollow nodes with simulated devices in 9 slices, and classes of them.
 async function demo(terminal) {
 	const run = await terminal.finish("devplane up --demo --detach")
 	assert.equal(run.status(), 0, run.text())
 	await terminal.finish("export KUBECONFIG=/var/lib/devplane/admin.kubeconfig")
 	terminal.closing.push("devplane down")
-	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 4 ]")
+	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 9 ]")
 }
 
 // containerd where a machine has it: its socket in /run/containerd, CNI plugins in /opt/cni/bin, and no network yet: what
@@ -103,11 +103,11 @@ export const scenes = {
 		await terminal.finish("ip link add eth1 type veth peer name far && ip link set far up && ip link set eth1 up")
 	},
 	// A cluster that stands for an existing one: slices have no status there, as kube-apiserver's have none, a node n1 whose agent
-	// stands for a kubelet, some devices of a node without one; cluster.kubeconfig is its administrator.
+	// stands for a kubelet, some devices of a node without one, which is not lost for that; cluster.kubeconfig is its administrator.
 	foreign: async (terminal) => {
 		await terminal.start("devplane server --data-dir /run/cluster --feature-gates DRAResourceAvailabilityVisibility=false")
 		await terminal.finish("cp /run/cluster/admin.kubeconfig cluster.kubeconfig; export KUBECONFIG=cluster.kubeconfig")
-		await terminal.start("devplane controller --controllers '*,-resourceslice-status-controller' --metrics-bind-address 127.0.0.1:0 --leader-elect-resource-name upstream")
+		await terminal.start("devplane controller --controllers '*,-resourceslice-status-controller' --metrics-bind-address 127.0.0.1:0 --leader-elect-resource-name upstream --node-monitor-grace-period 1h --node-startup-grace-period 1h")
 		await when(terminal, "devplane get serviceaccount default -n kube-system && devplane get serviceaccount default")
 		await node(terminal, "n1", "/var/lib/kubelet")
 		await terminal.finish(`echo '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}' | kubectl create -f - -f examples/gpu.yaml; unset KUBECONFIG`)
@@ -117,7 +117,7 @@ export const scenes = {
 		const run = await terminal.finish("mkdir -p out && devplane up --demo --data-dir out/data --detach")
 		assert.equal(run.status(), 0, run.text())
 		terminal.closing.push("devplane down --data-dir out/data")
-		await when(terminal, "[ $(devplane get resourceslices --kubeconfig out/data/admin.kubeconfig -o name | wc -l) = 4 ]")
+		await when(terminal, "[ $(devplane get resourceslices --kubeconfig out/data/admin.kubeconfig -o name | wc -l) = 9 ]")
 	},
 	// The scene `node` on a machine with one disk, sda, that is made up of files and rests.
 	disk: async (terminal) => {

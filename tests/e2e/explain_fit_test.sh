@@ -99,6 +99,20 @@ out=$(fit two --node n1)
 same "one node alone" "claim default/two does not fit on node n1" "$(head -n 1 <<<"$out")"
 out=$(fit one --node n1)
 contains "what it would get there" "claim one would get: gpu-0 of pool n1 (driver gpu.example.com)" "$out"
+# Every group that does not fit has its reasons as data, with the names that docs/cli.md lists.
+reasons() {
+	fit "$@" -o json | node -e '
+		const known = [...require("fs").readFileSync("../../docs/cli.md", "utf8").matchAll(/^\| `([A-Z]\w+)` \|/gm)].map((m) => m[1])
+		const { groups } = JSON.parse(require("fs").readFileSync(0))
+		const told = groups.filter((g) => !g.fits && !g.nodeReason).map((g) => g.requests.map((r) => {
+			if (r.fault) return `${r.request}: ${r.fault}`
+			for (const { reason, count, devices } of r.reasons)
+				if (!known.includes(reason) || !(count > 0) || (devices && devices.length > count)) throw new Error(reason)
+			return `${r.request} wants ${r.wants ?? "all"} of ${r.deviceClass}, ${r.fits}: ${r.reasons.map((x) => `${x.count} ${x.reason}`)}`
+		}).join())
+		console.log(told.join("; "))'
+}
+matches "json has the reasons as data" '^[a-z]+ wants [0-9]+ of [a-z.]+, [0-9]+: [0-9]+ [A-Z]' "$(reasons big)"
 same "json has the nodes" '["n1","n2","n3"]' "$(fit one -o json | node -e '
 	const o = JSON.parse(require("fs").readFileSync(0)); console.log(JSON.stringify(o.fits.sort()))')"
 same "json has what it would get on one node" 'one gpu-0' "$(fit one --node n1 -o json | node -e '
@@ -160,6 +174,17 @@ same "one that is gone can be asked for" "claim default/big does not fit on node
 contains "with the same reason" "2 devices NodeGone: gpu-0, lost" "$out"
 same "json has it" "the node does not exist" "$(fit big -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).groups.find((g) => g.nodes[0] === "gone").nodeReason')"
 "$kubectl" delete resourceslice gone-gpu each >"$TMP/put.log" 2>&1
+
+# Devices of a node that is unreachable, likewise.
+make_node away '"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}]'
+slice away "{\"name\": \"gpu-0\", $large}"
+create_all
+same "get devices says that the node is unreachable" "1 NodeUnreachable" "$("$DEVPLANE" get devices away --no-headers | grep -o NodeUnreachable | sort | uniq -c | xargs)"
+out=$(fit big)
+contains "a claim does not fit there, though the device would do" $'node away:\n  the node is unreachable\n  request "gpu" wants 1 device of class gpu, 0 fit\n    1 device NodeUnreachable: gpu-0\n' "$out"
+same "one that is unreachable can be asked for" "claim default/big does not fit on node away" "$(fit big --node away | head -n 1)"
+contains "a pod that does not tolerate the taint is told both" "the node is unreachable; the pod does not tolerate the node's taint node.kubernetes.io/unreachable:NoSchedule" "$(fit pod/named)"
+"$kubectl" delete node/away resourceslice/away-gpu >"$TMP/put.log" 2>&1
 
 # Mistakes.
 contains "a claim that there is not" 'resourceclaims.resource.k8s.io "nope" not found in namespace "default"' "$(fit nope)"

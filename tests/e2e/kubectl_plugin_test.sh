@@ -24,9 +24,39 @@ contains "and its mistakes" "kubectl devplane: unknown command \"gte\"; did you 
 # Completion: of the words behind "kubectl devplane".
 matches "commands are completed" $'^describe\t' "$("$TMP/bin/kubectl_complete-devplane" desc)"
 same "values of flags, too" $'json\nyaml\nwide\n:4' "$("$TMP/bin/kubectl_complete-devplane" top devices -o "")"
-same "values that are only usual, too" $'wide\njson\nyaml\nname\njsonpath=\n:4' "$("$TMP/bin/kubectl_complete-devplane" get pods -o "")"
+same "values that are only usual, too" $'wide\njson\nyaml\nname\njsonpath=\njsonpath-file=\ncustom-columns=\ncustom-columns-file=\n:4' "$("$TMP/bin/kubectl_complete-devplane" get pods -o "")"
 same "types are completed" $'resourceslices\n:4' "$("$TMP/bin/kubectl_complete-devplane" describe resourcesl)"
+k create configmap alpha >"$TMP/create.log"
+k create configmap beta >>"$TMP/create.log"
+k create -f - >>"$TMP/create.log" <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s1"}, "spec": {"driver": "sim.example.com",
+ "nodeName": "n1", "pool": {"name": "pool-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}]}}
+END
+names() { "$TMP/bin/kubectl_complete-devplane" "$@" | sed '$d' | tr '\n' ' '; }
+same "names of objects are completed" "alpha " "$(names get configmaps al)"
+same "with their type, too" "configmap/alpha configmap/beta " "$(names describe configmap/alpha configmap/ | sed 's,configmap/kube-root-ca.crt ,,')"
+same "in their namespace" "" "$(names get configmaps -n kube-public al)"
+same "namespaces are completed" "kube-node-lease kube-public kube-system " "$(names get pods -n kube-)"
+same "drivers are completed" "--driver=sim.example.com " "$(names get devices --driver=s)"
+same "pools are completed" "pool-1 " "$(names describe resourcepool "")"
+same "devices are completed" "sim.example.com/pool-1/gpu-0 sim.example.com/pool-1/gpu-1 " "$(names describe device "")"
+mkdir "$TMP/state"
+echo '{"format": 1, "pid": 1, "version": "x", "server": "x", "kubeconfig": "x", "roles": [{"name": "server", "state": "running"},
+ {"name": "scheduler", "state": "running"}]}' >"$TMP/state/up.json"
+same "roles are completed" "scheduler server " "$(names logs --data-dir "$TMP/state" s | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/^ //')"
+same "a server out of reach completes nothing" "" "$(names get pods --kubeconfig "$TMP/gone" "" 2>&1)"
+bash_complete() {
+	PATH=$(dirname "$DEVPLANE"):$PATH bash --norc -c 'set -u
+		source <(devplane completion bash)
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+		_devplane
+		printf "%s " "${COMPREPLY[@]+"${COMPREPLY[@]}"}"' bash "$@"
+}
+same "bash asks for names" "alpha " "$(bash_complete devplane get configmaps al)"
+same "bash asks for names behind a type" "configmap/alpha " "$(bash_complete devplane get configmap/al)"
+same "bash asks for values of flags" "kube-public " "$(bash_complete devplane get pods --namespace = kube-pu)"
 if [ "$(minor "$kubectl")" -ge 26 ]; then
+	contains "kubectl asks for names" $'alpha\n' "$(k __complete devplane get configmaps al)"
 	contains "kubectl asks for it" $'explain-fit\t' "$(k __complete devplane explain)"
 else
 	skip "kubectl asks for it" "this kubectl does not"
@@ -37,6 +67,7 @@ k create role reader --verb=get,list --resource=configmaps >"$TMP/role.log"
 k create rolebinding jane --role=reader --user=jane >>"$TMP/role.log"
 k create rolebinding team --role=reader --group=team >>"$TMP/role.log"
 k create configmap here >>"$TMP/role.log"
+k delete configmap alpha beta >>"$TMP/role.log"
 same "as somebody who may" configmap/here "$(k devplane get configmaps -o name --as jane)"
 contains "as somebody who may not" 'User "joe" cannot list resource "configmaps"' "$(k devplane get configmaps --as joe)"
 same "as one of a group" configmap/here "$(k devplane get configmaps -o name --as joe --as-group other --as-group team)"

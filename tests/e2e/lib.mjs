@@ -9,6 +9,9 @@ import { readFileSync } from "node:fs"
 export const devplane = process.env.DEVPLANE
 export const scratch = process.env.TMP
 
+// For `devplane controller` in tests whose nodes send no heartbeats, or do not exist: neither they nor their pods are harmed.
+export const bareNodesLive = ["--controllers", "*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"]
+
 // For looking into one test: those whose name does not match are left out.
 const only = new RegExp(process.env.ONLY ?? "")
 

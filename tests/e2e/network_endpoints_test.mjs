@@ -93,8 +93,10 @@ async function pod(ns, name, ips, { port = 8080, ...rest } = {}) {
 
 // --- what comes of it ------------------------------------------------------------------------
 
+// Those of this controller: a Service with a selector also has slices of the cluster's network.
 async function slices(ns) {
-	return (await discovery.listNamespacedEndpointSlice({ namespace: ns })).items
+	const labelSelector = "endpointslice.kubernetes.io/managed-by=devplane-network-endpoints"
+	return (await discovery.listNamespacedEndpointSlice({ namespace: ns, labelSelector })).items
 }
 
 // "10.9.0.1=a+ready+serving", sorted.

@@ -244,17 +244,9 @@ await test("a failed pod keeps the health that its device had when it died, what
 	await end(pod, next)
 })
 
-// Upstream's rule for onPodConditions (pkg/controller/job, matchPodFailurePolicy): the first rule of which a condition of the
-// pod has type and status. It stands for the Job controller of kube-controller-manager, which devplane has not.
-function matchPodFailurePolicy({ podFailurePolicy }, pod) {
-	if (pod.status.phase !== "Failed")
-		return undefined
-	return podFailurePolicy.rules.find(({ onPodConditions = [] }) =>
-		onPodConditions.some(({ type, status = "True" }) => pod.status.conditions.some((c) => c.type === type && c.status === status)))?.action
-}
-
-await test("a Job's podFailurePolicy on the condition: nothing while the pod runs, FailJob once it has failed", async () => {
+await test("a Job's podFailurePolicy on the condition: nothing while the pod runs, and the Job fails with the pod", async () => {
 	const jobs = "/apis/batch/v1/namespaces/default/jobs"
+	const controller = await cluster.controller("job-controller")
 	driver.report(healthy("gpu0"))
 	const name = unique("claim")
 	results.set(name, [{ request: "r", driver: driverName, pool: "p", device: "gpu0" }])
@@ -266,6 +258,7 @@ await test("a Job's podFailurePolicy on the condition: nothing while the pod run
 			template: {
 				metadata: { annotations: { "devplane.dev/hollow-exit.main": "1 after 3s" } },
 				spec: {
+					nodeName: "n1",
 					restartPolicy: "Never",
 					automountServiceAccountToken: false,
 					resourceClaims: [{ name: "gpu", resourceClaimName: name }],
@@ -276,30 +269,29 @@ await test("a Job's podFailurePolicy on the condition: nothing while the pod run
 	})
 	assert.equal(made.code, 201, made.text)
 	const job = made.body
-	const { metadata, spec } = job.spec.template
-	// The pod that the Job controller would make of the template, and bound.
-	const pod = await cluster.run({
-		metadata: {
-			name: `${job.metadata.name}-x`,
-			annotations: metadata.annotations,
-			ownerReferences: [{ apiVersion: "batch/v1", kind: "Job", name: job.metadata.name, uid: job.metadata.uid, controller: true }],
-		},
-		spec: { ...spec, nodeName: "n1" },
-	})
+	const now = async () => (await server.client.get(`${jobs}/${job.metadata.name}`)).body
+	const failed = ({ status }) => status.conditions?.find((c) => c.type === "Failed" && c.status === "True")
+	const [pod] = await until("pod of the Job", async () => {
+		const { items } = (await server.client.get(`${pods}?labelSelector=job-name%3D${job.metadata.name}`)).body
+		return items.length > 0 && items
+	}, 60)
 	await allocateClaim(server.client, name, results.get(name), pod)
 	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Healthy" } } })
 	driver.report([broken("gpu0")])
 	const ill = await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy" } } })
 	assert.equal(ill.status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message, undefined)
 	if (ill.status.phase === "Running")
-		assert.equal(matchPodFailurePolicy(job.spec, ill), undefined)
+		assert.equal(failed(await now()), undefined)
 	driver.options.unprepare = () => void driver.report(healthy("gpu0"))
 	const dead = await cluster.pod(pod, (p) => p.status.phase === "Failed")
 	delete driver.options.unprepare
-	assert.equal(matchPodFailurePolicy(job.spec, dead), "FailJob")
+	const why = await until("end of the Job", async () => failed(await now()), 60)
+	assert.equal(why.reason, "PodFailurePolicy")
+	assert.match(why.message, new RegExp(`^Pod default/${dead.metadata.name} has condition devplane.dev/DevicesHealthy matching FailJob rule at index 0$`))
 	assert.match(await node.metrics(), /devplane_node_pod_status_problems_total 0/)
 	await end(pod)
 	await server.client.delete(`${jobs}/${job.metadata.name}`, { propagationPolicy: "Background" })
+	await controller.stop()
 })
 
 await test("the gate off in the agent: nothing is reported; off in the server: nothing is stored or served; on again: all is back", async () => {

@@ -15,7 +15,8 @@ export const claims = `${dra}/namespaces/default/resourceclaims`
 
 function tokenFile(names) {
 	const file = `${scratch}/${unique("tokens")}.csv`
-	writeFileSync(file, names.map((n, i) => `${n}-own,system:node:${n},${i},"system:nodes"\n`).join(""), { mode: 0o600 })
+	const nodes = names.map((n, i) => `${n}-own,system:node:${n},${i},"system:nodes"\n`)
+	writeFileSync(file, `${nodes.join("")}controllers-own,system:devplane-controller,${names.length}\n`, { mode: 0o600 })
 	return file
 }
 
@@ -75,6 +76,21 @@ export async function startCluster({ names = ["n1", "n2", "n3"], backend = "lmdb
 		node.metrics = async () => (await fetch(`${node.url}/metrics`)).text()
 		await node.begin()
 		return node
+	}
+	// Starts `devplane controller` with the rights of its own role. kill() ends it as a crash would.
+	self.controller = async (...controllers) => {
+		const c = start("controller", "--kubeconfig", kubeconfig(server, "controllers-own"), "--controllers", controllers.join(","),
+			"--metrics-bind-address", "127.0.0.1:0", "--leader-elect=false", "--log-format", "text")
+		c.kill = async () => {
+			c.child.kill("SIGKILL")
+			await c.ended
+		}
+		c.stop = async () => {
+			c.child.kill("SIGTERM")
+			assert.deepEqual(await c.ended, { code: 0, signal: null })
+		}
+		c.url = await until("controller", () => /health and metrics at (\S+)/.exec(c.out)?.[1])
+		return c
 	}
 	self.readNode = async (name) => (await server.client.get(`${core}/nodes/${name}`)).body
 	self.run = async (body) => {

@@ -7,6 +7,7 @@ import { dirname } from "node:path"
 import { dra, unique } from "./api_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { claims, healthOf, startCluster } from "./node_lib.mjs"
+import { client } from "./podres_lib.mjs"
 import { pending, startController, startScheduler } from "./scheduler_lib.mjs"
 
 const built = `${dirname(devplane)}/tests/fake_nvml`
@@ -19,6 +20,7 @@ process.env.FAKE_NVML_ROOT = root
 // Breaks and heals the GPUs; see tests/fake_nvml/control.h.
 const gpus = (...words) => execFileSync(`${built}/fake_nvml_ctl`, words.map(String), { encoding: "utf8" })
 const instances = () => JSON.parse(gpus("show")).gpus.flatMap((g) => g.instances)
+const computeModes = () => JSON.parse(gpus("show")).gpus.map((g) => g.computeMode)
 const migOn = () => JSON.parse(gpus("show")).gpus.map((g) => g.mig)
 
 // --- a machine with the driver's library ------------------------------------------------------
@@ -51,10 +53,17 @@ mkdirSync(`${root}/dev`, { recursive: true })
 execFileSync("mkfifo", [`${root}/dev/kmsg`])
 const kmsg = openSync(`${root}/dev/kmsg`, "r+")
 
-// CUDA's MPS control program: with -f it is the daemon, else it passes commands to it.
-mkdirSync(`${scratch}/bin`)
-process.env.PATH = `${scratch}/bin:${process.env.PATH}`
-writeFileSync(`${scratch}/bin/nvidia-cuda-mps-control`, `#!/bin/sh
+// NVIDIA's programs are below the machine's root. nvidia-smi writes its arguments to a file. CUDA's MPS control program: with -f it is the daemon, else it passes commands to it.
+// The stand-in for the driver's library is in the folder of the architecture, if it was built.
+const architecture = `${root}/usr/lib/${process.arch === "x64" ? "x86_64" : "aarch64"}-linux-gnu`
+const libraries = existsSync(`${built}/libfake_cuda.so`) ? architecture : `${root}/usr/lib64`
+const bin = `${root}/usr/bin`, smiLog = `${scratch}/smi`
+mkdirSync(bin, { recursive: true })
+writeFileSync(`${bin}/nvidia-smi`, `#!/bin/sh
+echo "$* $LD_LIBRARY_PATH" >>${smiLog}
+`, { mode: 0o755 })
+writeFileSync(`${bin}/nvidia-cuda-mps-control`, `#!/bin/sh
+[ "$LD_LIBRARY_PATH" = ${libraries} ] || exit 9
 if [ "$1" = -f ]; then
 	: >"$CUDA_MPS_PIPE_DIRECTORY/control"
 	while [ ! -e "$CUDA_MPS_PIPE_DIRECTORY/quit" ]; do sleep 0.05; done
@@ -65,6 +74,7 @@ while read -r line; do
 	echo "$line" >>${scratch}/mps-commands
 	case $line in
 	*thread_percentage*) echo 50.0 ;;
+	get_server_list) echo 77 ;;
 	quit) : >"$CUDA_MPS_PIPE_DIRECTORY/quit" ;;
 	esac
 done
@@ -80,7 +90,7 @@ const cdi = `${node.root}/cdi`
 
 async function startDriver(...flags) {
 	const process = start("driver", "nvidia", "--kubeconfig", cluster.server.kubeconfig, "--node-name", "n1", "--root-dir", node.root, "--cdi-dir", cdi,
-		"--nvml-library", library, "--host-root", root, "--poll-interval", "100ms", "--log-format", "text", ...flags)
+		"--nvml-library", library, "--host-root", root, "--poll-interval", "100ms", "--nvml-timeout", "2s", "--log-format", "text", ...flags)
 	const url = await until("running driver", () => {
 		assert.equal(process.child.exitCode, null, process.err)
 		return /health and metrics at (\S+)/.exec(process.out)?.[1]
@@ -102,26 +112,19 @@ function show(...args) {
 	return JSON.parse(stdout)
 }
 
-for (const type of ["gpu", "mig"]) {
-	const name = type === "gpu" ? driver : "mig.nvidia.com"
-	const { code, text } = await cluster.client.post(`${dra}/deviceclasses`, {
-		metadata: { name },
-		spec: { selectors: [{ cel: { expression: `device.driver == "${driver}" && device.attributes["${driver}"].type == "${type}"` } }] },
-	})
-	assert.equal(code, 201, text)
-}
+execFileSync(devplane, ["apply", "-f", `${import.meta.dirname}/../../deploy/nvidia/classes.yaml`, "--kubeconfig", cluster.server.kubeconfig])
 
 // A pod with a claim for a full GPU, or for a MIG partition of that profile. Options: parameters, amounts of a shared GPU.
-async function runPod(profile, { parameters, amounts } = {}) {
+async function runPod(profile, { parameters, amounts, requests, more = [] } = {}) {
 	const name = unique("claim")
 	const exactly = { deviceClassName: profile ? "mig.nvidia.com" : driver }
 	if (profile)
 		exactly.selectors = [{ cel: { expression: `device.attributes["${driver}"].profile == "${profile}"` } }]
 	if (amounts)
 		exactly.capacity = { requests: amounts }
-	const devices = { requests: [{ name: "gpu", exactly }] }
+	const devices = { requests: [{ name: "gpu", exactly }, ...more] }
 	if (parameters)
-		devices.config = [{ opaque: { driver, parameters: { apiVersion: "resource.nvidia.com/v1beta1", ...parameters } } }]
+		devices.config = [{ requests, opaque: { driver, parameters: { apiVersion: "resource.nvidia.com/v1beta1", ...parameters } } }]
 	const { code, text } = await cluster.client.post(claims, { metadata: { name }, spec: { devices } })
 	assert.equal(code, 201, text)
 	const pod = await cluster.run(pending({ resourceClaims: [{ name: "gpu", resourceClaimName: name }], main: { resources: { claims: [{ name: "gpu" }] } } }))
@@ -181,7 +184,12 @@ await test("pods get a mix of partitions on the other GPU", async () => {
 	assert.deepEqual(migOn(), [false, true])
 	const edits = readCdi((await claimOf(small)).metadata.uid)
 	assert.equal(edits.deviceNodes.filter((n) => n.path.startsWith("/dev/nvidia-caps/")).length, 2)
-	const held = show("list").filter((d) => d.state === "held").map((d) => d.device)
+	const list = show("list"), row = (name) => list.find((d) => d.device === name)
+	const held = list.filter((d) => d.state === "held").map((d) => d.device)
+	assert.deepEqual([row("gpu-1").state, row("gpu-1").message], ["unavailable", "partitions held"])
+	assert.deepEqual([row("gpu-1-mig-3g71gb-9-0").state, row("gpu-1-mig-3g71gb-9-0").message], ["unavailable", "gpu-1-mig-4g71gb-5-0 overlaps it and is held"])
+	assert.deepEqual([row("gpu-0-mig-1g18gb-19-0").state, row("gpu-0-mig-1g18gb-19-0").message], ["unavailable", "gpu-0 is held"])
+	assert.ok(list.every((d) => d.state === "held" || d.state === "unavailable"))
 	assert.deepEqual(held.sort(), ["gpu-0", ...names].sort())
 	const [use] = show("explain", `default/${small.claim}`).devices
 	assert.equal(use.device, names[2])
@@ -190,10 +198,35 @@ await test("pods get a mix of partitions on the other GPU", async () => {
 })
 
 await test("metrics name the GPUs and the claims that hold them", async () => {
+	gpus("clocks", 1, 0x44)
+	const slow = async () => [...(await nvidia.metrics()).matchAll(/^devplane_nvidia_slowdown\{gpu="1",.*reason="(\S+)"\} 1$/mg)].map((m) => m[1]).sort()
+	await until("reasons", async () => (await slow()).join() === "hardware-thermal,power-cap")
+	gpus("clocks", 1, 0)
 	await until("measured GPU", async () => /^devplane_nvidia_memory_total_bytes\{gpu="1",uuid="GPU-/m.test(await nvidia.metrics()))
 	const text = await nvidia.metrics()
 	assert.match(text, new RegExp(`^devplane_nvidia_device_held\\{.*"${small.claim}".*\\} 1$`, "m"))
+	assert.match(text, new RegExp(`^devplane_nvidia_device_held\\{.*claim="${small.claim}",pod="${small.metadata.name}"\\} 1$`, "m"))
 	assert.equal(text.match(/^devplane_nvidia_device_held\{/mg).length, 4)
+})
+
+await test("the memory of programs on a partition is measured", async () => {
+	const [use] = show("explain", small.claim).devices
+	const line = new RegExp(`^devplane_nvidia_partition_memory_used_bytes\\{device="${use.device}",uuid="${use.gpuUUID}"\\} (\\S+)$`, "m")
+	const used = async () => Number(line.exec(await nvidia.metrics())?.[1])
+	await until("unused partition", async () => (await used()) === 0)
+	gpus("busy", 1, use.gi, use.ci, 4242)
+	await until("used partition", async () => (await used()) === 256 << 20)
+	gpus("idle", 1)
+	await until("unused partition", async () => (await used()) === 0)
+})
+
+await test("the driver gives back memory that it used to start", async () => {
+	const resident = () => Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${nvidia.child.pid}/status`, "utf8"))[1])
+	let most = 0
+	await until("smaller driver", () => {
+		most = Math.max(most, resident())
+		return resident() < most * 0.7
+	})
 })
 
 await test("a profile without room waits", async () => {
@@ -215,6 +248,9 @@ await test("the fault of a program is a condition of its claim only", async () =
 	assert.equal(entry.device, await small.device())
 	assert.match(entry.conditions[0].message, /4711/)
 	assert.equal((await claimOf(large)).status.devices, undefined)
+	const xids = (await nvidia.metrics()).match(/^devplane_nvidia_claim_xids_total\{.*/mg)
+	assert.equal(xids.length, 1)
+	assert.match(xids[0], new RegExp(`claim="${small.claim}",pod="${small.metadata.name}",xid="31"\\} 1$`))
 	assert.equal(await health(small), "Healthy")
 })
 
@@ -245,19 +281,47 @@ await test("a GPU that works again is healthy again", async () => {
 	await until("no taint", async () => !(await device("gpu-1-mig-3g71gb-9-0")).taints)
 })
 
+await test("attach mode beside the agent follows the driver's health", async () => {
+	const attached = await cluster.node("n1", { root: node.root, hollow: false, wait: false, flags: ["--attach", "--attach-interval", "500ms"] })
+	await until("readiness", async () => (await fetch(`${attached.url}/readyz`)).status === 200)
+	const api = client(`${node.root}/pod-resources/devplane.sock`), { name } = large.metadata
+	const shown = async () => (await api.list()).pod_resources.find((p) => p.name === name)?.containers[0].dynamic_resources[0]?.claim_resources[0].health
+	await until("healthy partition", async () => await shown() === "HEALTHY")
+	gpus("recovery", 1, 1)
+	gpus("xid", 1, 48)
+	await until("unhealthy partition", async () => await shown() === "UNHEALTHY")
+	await until("event", async () => (await cluster.events(name)).some((e) => e.source.component === "devplane-attach" && e.reason === "DeviceUnhealthy"))
+	gpus("heal")
+	await until("healthy partition", async () => await shown() === "HEALTHY" && await health(large) === "Healthy")
+	api.close()
+	await attached.stop()
+})
+
 // --- crashes --------------------------------------------------------------------------------------
 
 await test("a driver that dies while it makes an instance leaves none behind", async () => {
 	await remove(small)
 	await until("two instances", () => instances().length === 2)
-	for (const call of ["nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance"]) {
-		gpus("crash", call)
+	const calls = ["nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance", "nvmlDeviceGetHandleByUUID"]
+	for (const [verb, call] of calls.flatMap((c) => [["crash", c], ["crash-before", c]])) {
+		gpus(verb, call)
 		const pod = await runPod("1g.18gb")
 		await nvidia.ended
 		nvidia = await startDriver()
 		await running(pod)
 		assert.equal(instances().length, 3)
 		await remove(pod)
+		await until("two instances", () => instances().length === 2)
+	}
+	for (const [verb, call] of ["nvmlComputeInstanceDestroy", "nvmlGpuInstanceDestroy"].flatMap((c) => [["crash", c], ["crash-before", c]])) {
+		const pod = await runPod("1g.18gb")
+		await running(pod)
+		gpus(verb, call)
+		await cluster.delete(pod)
+		await nvidia.ended
+		nvidia = await startDriver()
+		await cluster.gone(pod)
+		await cluster.client.delete(`${claims}/${pod.claim}`)
 		await until("two instances", () => instances().length === 2)
 	}
 })
@@ -268,6 +332,22 @@ await test("while NVML hangs devices are unknown, and healthy afterwards", async
 	await until("taint", async () => (await device("gpu-1")).taints?.some((t) => t.key === "gpu.nvidia.com/unmonitored"))
 	gpus("heal")
 	await until("healthy device", async () => (await health(large)) === "Healthy")
+})
+
+await test("while NVML hangs claims and commands fail in time, and leave nothing", async () => {
+	gpus("hang", "all")
+	const pod = await runPod("1g.18gb")
+	await cluster.event(pod.metadata.name, "FailedPrepareDynamicResources", /NVML/)
+	for (const words of [["list"], ["profiles"], ["explain", large.claim]]) {
+		const { status, stderr } = spawnSync(devplane, ["driver", "nvidia", ...words, "--root-dir", node.root, "--nvml-library", library, "--nvml-timeout", "200ms"], { encoding: "utf8" })
+		assert.equal(status, 1)
+		assert.match(stderr, /NVML (does not return|is busy)/)
+	}
+	gpus("heal")
+	await running(pod)
+	assert.equal(instances().length, 3)
+	await remove(pod)
+	await until("two instances", () => instances().length === 2)
 })
 
 await test("a driver can be stopped while NVML hangs", async () => {
@@ -290,9 +370,50 @@ await test("a claim with MPS has a daemon while it is prepared", async () => {
 	const edits = readCdi(uid)
 	assert.ok(edits.mounts.some((m) => m.containerPath === "/tmp/nvidia-mps" && m.hostPath.startsWith(folder)), JSON.stringify(edits.mounts))
 	assert.ok(edits.env.some((e) => e.startsWith("CUDA_MPS_PIPE_DIRECTORY=")))
-	assert.match(readFileSync(`${scratch}/mps-commands`, "utf8"), /2048M/)
+	assert.match(readFileSync(`${scratch}/mps-commands`, "utf8"), /2048M\nstart_server -uid 0/)
+	// Programs cannot avoid MPS: the GPU takes one process, and that is the server.
+	assert.deepEqual(computeModes(), [3, 0])
+
+	// The next run of the driver takes the daemon over, and watches it.
+	const daemon = () => existsSync(`${folder}/daemon.json`) && JSON.parse(readFileSync(`${folder}/daemon.json`, "utf8")).pid
+	const first = daemon()
+	nvidia.child.kill("SIGKILL")
+	await nvidia.ended
+	nvidia = await startDriver()
+	await until("daemon that was taken over", () => nvidia.err.includes("MPS daemon was taken over"))
+	assert.equal(daemon(), first)
+	process.kill(first, "SIGKILL")
+	await until("another daemon", () => daemon() && daemon() !== first)
+	assert.deepEqual(computeModes(), [3, 0])
 	await remove(pod)
 	await until("no daemon", () => !existsSync(folder))
+	await until("default compute mode", () => computeModes().every((m) => m === 0))
+})
+
+await test("a time slice ends with its claim, also if the driver has died meanwhile", async () => {
+	const pod = await runPod(undefined, { parameters: { kind: "GpuConfig", sharing: { strategy: "TimeSlicing", timeSlicingConfig: { interval: "Long" } } } })
+	await running(pod)
+	const uuid = (await device(await pod.device())).attributes.uuid.string
+	const set = (n) => `compute-policy --set-timeslice=${n} -i ${uuid} ${libraries}\n`
+	assert.equal(readFileSync(smiLog, "utf8"), set(3))
+	nvidia.child.kill("SIGKILL")
+	await nvidia.ended
+	nvidia = await startDriver()
+	await remove(pod)
+	await until("default time slice", () => readFileSync(smiLog, "utf8") === set(3) + set(0))
+	await until("no record", () => readdirSync(`${node.root}/plugins/${driver}/mps`).length === 0)
+})
+
+await test("a pod gets a full GPU as an extended resource", async () => {
+	const pod = await cluster.run(pending({ main: { resources: { limits: { "nvidia.com/gpu": "1" } } } }))
+	await running(pod)
+	const { resourceClaimName } = (await cluster.pod(pod)).status.extendedResourceClaimStatus
+	const { metadata, status } = (await cluster.client.get(`${claims}/${resourceClaimName}`)).body
+	assert.equal(status.allocation.devices.results[0].device, "gpu-0")
+	assert.ok(readCdi(metadata.uid).deviceNodes.some((n) => n.path === "/dev/nvidia0"))
+	await cluster.delete(pod)
+	await cluster.gone(pod)
+	await until("free GPU", () => show("list").find((d) => d.device === "gpu-0").state === "free")
 })
 
 await test("wrong parameters are an error that names the field", async () => {
@@ -301,9 +422,53 @@ await test("wrong parameters are an error that names the field", async () => {
 	await remove(pod)
 })
 
+await test("parameters of the wrong kind are an error if they name the request", async () => {
+	const parameters = { kind: "MigDeviceConfig" }
+	// The scheduler leaves the names out if a config names all requests.
+	const more = [{ name: "part", exactly: { deviceClassName: "mig.nvidia.com", selectors: [{ cel: { expression: `device.attributes["${driver}"].profile == "1g.18gb"` } }] } }]
+	const named = await runPod(undefined, { parameters, requests: ["gpu"], more })
+	await cluster.event(named.metadata.name, "FailedPrepareDynamicResources", /MigDeviceConfig/)
+	await remove(named)
+	const all = await runPod(undefined, { parameters })
+	await running(all)
+	await remove(all)
+})
+
+await test("the devices of a GPU that is lost stay, also after a restart, and can be evicted", async () => {
+	const taints = async () => (await device("gpu-1"))?.taints?.map((t) => `${t.key}:${t.effect}`)
+	gpus("lost", 1)
+	await until("unhealthy device", async () => /^Unhealthy/.test(await health(large)))
+	await until("scan", () => nvidia.err.includes("GPUs cannot be read"))
+	await until("taint", async () => assert.deepEqual(await taints(), ["gpu.nvidia.com/gpu-lost:NoSchedule"]) ?? true)
+	assert.match(await health(large), /^Unhealthy/)
+	assert.equal((await device("gpu-1-mig-4g71gb-5-0")).attributes.profile.string, "4g.71gb")
+	assert.match(show("explain", large.claim).devices[0].health, /^Unhealthy/)
+	nvidia.child.kill("SIGKILL")
+	await nvidia.ended
+	nvidia = await startDriver("--evict-lost")
+	await until("evicting taint", async () => assert.deepEqual(await taints(), ["gpu.nvidia.com/gpu-lost:NoExecute"]) ?? true)
+	for (const pod of [large, middle])
+		await cluster.gone(pod)
+	gpus("heal")
+	await until("no taint", async () => (await device("gpu-1")) && !(await taints()))
+	await until("no instance", () => instances().length === 0)
+})
+
+await test("a GPU with a row that waits for a reset is healthy, and degraded", async () => {
+	const pod = await runPod()
+	await running(pod)
+	gpus("remap", 0, 1, 0)
+	gpus("remap", 1, 1, 0)
+	await until("message", async () => /^Healthy .*memory row/.test(await health(pod)))
+	await until("taint", async () => (await device("gpu-1")).taints?.some((t) => t.key === "gpu.nvidia.com/degraded" && t.effect === "None"))
+	gpus("heal")
+	await until("no taint", async () => !(await device("gpu-1")).taints)
+	await remove(pod)
+})
+
 await test("without claims no instance is left, and MIG is off", async () => {
 	for (const pod of [large, middle])
-		await remove(pod)
+		await cluster.client.delete(`${claims}/${pod.claim}`)
 	await until("no instance", () => instances().length === 0)
 	await until("MIG off", () => migOn().every((on) => !on))
 	assert.ok(show("list").every((d) => d.state === "free"))
@@ -322,6 +487,7 @@ await test("claims share a GPU by memory, each with its own limit", async () => 
 	const commands = readFileSync(`${scratch}/mps-commands`, "utf8")
 	assert.match(commands, /10240M/)
 	assert.match(commands, /20480M/)
+	assert.deepEqual(computeModes(), [0, 0])
 	for (const pod of shared)
 		await remove(pod)
 	await until("free GPUs", () => show("list").every((d) => d.state === "free"))

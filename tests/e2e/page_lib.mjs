@@ -7,7 +7,8 @@
 //	await page.goto(await link(server))
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { chromium } from "playwright-core"
 import { dra, expect } from "./api_lib.mjs"
 import { devplane, start, until } from "./lib.mjs"
@@ -127,6 +128,14 @@ export async function tokenWith(client, name, rules) {
 		metadata: { name }, roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name }, subjects: [{ kind: "ServiceAccount", namespace: "default", name }],
 	}), 201)
 	return expect(await client.post(`${accounts}/${name}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} }), 201).status.token
+}
+
+// The violations that axe-core finds, in few words. The driver runs it, as the page's policy admits no script of a test.
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+export async function violations(of) {
+	await of.evaluate(`window.axe ?? (() => { ${axe} })()`)
+	const { violations: all } = await of.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }))
+	return all.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target} ${n.any[0]?.message ?? n.all[0]?.message ?? n.none[0]?.message ?? ""}`))
 }
 
 export function assertNoFaults(browser) {

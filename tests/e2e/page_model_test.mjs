@@ -15,7 +15,14 @@ const { History, stretches } = await load("history")
 const { parseQuantity } = await load("quantity")
 const { empty, formatFragment, matcher, parseFragment } = await load("filter")
 const { capacityOf } = await load("derive")
-const { densityFor, placeOf } = await load("layout")
+const { densityFor, placeOf, spacing } = await load("layout")
+const { driversOf, kube, linked, shell, splitMessage } = await load("explain")
+const { Explanations } = await load("explanations")
+const { keptChanges } = await load("history")
+const { Sums } = await load("sums")
+const { roundUp } = await load("panels")
+const { csvCell } = await load("export")
+const { ticksOf } = await load("timeline")
 
 const DRIVER = "gpu.example.com"
 let version = 0
@@ -50,7 +57,7 @@ const key = (device, pool = "n1") => `${DRIVER}/${pool}/${device}`
 function model(objects = {}) {
 	const clock = { time: Date.parse("2026-01-01T10:00:00Z") }
 	const m = Object.defineProperty(new Model({ now: () => clock.time }), "time", { get: () => clock.time, set: (t) => (clock.time = t) })
-	for (const name of ["slices", "claims", "pods", "nodes", "rules", "events"]) {
+	for (const name of ["slices", "statuses", "claims", "pods", "nodes", "rules", "classes", "events", "histories"]) {
 		m.setAccess(name, "ok")
 		m.replace(name, objects[name] ?? [])
 	}
@@ -189,6 +196,52 @@ await test("a status that is missing, behind its slice or without the device say
 	assert.deepEqual(m.history(key("gpu-0")), [], "a state that is not known is no change of health")
 })
 
+await test("where slices have no status, the object counts that the slice owns", () => {
+	const bare = slice("s", { status: null }), { status } = slice("s", { states: { "gpu-0": held("c") } })
+	const object = (uid, more) => ({ metadata: { name: "s", uid: "o", ownerReferences: [{ kind: "ResourceSlice", name: "s", uid }] }, spec: {}, status: { ...status, ...more } })
+	const m = model({ slices: [bare], statuses: [object("uid-s")] })
+	assert.deepEqual([state(m, "gpu-0"), state(m, "gpu-1")], ["allocated untold", "free untold"])
+	m.apply("statuses", object("uid-s", { observedGeneration: 0 }))
+	m.take()
+	assert.equal(state(m, "gpu-0"), "unpublished unpublished", "it is of an older version of the slice")
+	m.apply("statuses", object("another"))
+	m.take()
+	assert.equal(state(m, "gpu-0"), "unpublished unpublished", "it is of another slice of that name")
+	m.apply("statuses", object("uid-s", { poolStatus: { validationErrors: ["twice"] } }))
+	assert.ok(m.take().pools.has(`${DRIVER}/n1`))
+	assert.deepEqual(m.troubledPools().map((p) => p.trouble), [["twice"]])
+	m.apply("slices", slice("s"))
+	m.take()
+	assert.equal(state(m, "gpu-0"), "free untold", "the slice's own status counts more")
+})
+
+await test("kept changes come before what events say and the page saw", () => {
+	const change = (time, field, from, to, more) => ({ time: `2026-01-01T${time}Z`, field, from, to, ...more })
+	const kept = (omittedChanges, ...changes) => ({
+		metadata: meta("pool-1", { creationTimestamp: "2026-01-01T01:00:00Z" }), spec: { driver: DRIVER, pool: { name: "n1" } },
+		status: { devices: [{ name: "gpu-0", omittedChanges, changes }] },
+	})
+	const past = [
+		change("02:00:00", "state", "Available", "Allocated", { holder: "default/c" }), change("03:00:00", "health", "Healthy", "Unhealthy", { message: "Xid 79" }),
+		change("03:00:02", "state", "Allocated", "Unavailable", { reason: "Tainted: x" }),
+	]
+	const m = model({ slices: [slice("s")], histories: [kept(0, ...past)] })
+	assert.deepEqual(m.history(key("gpu-0")).map((r) => `${r.before} ${r.health} ${r.message} ${r.source}`), ["healthy unhealthy Xid 79 kept"])
+	const { state: states, from } = m.kept.get(key("gpu-0"))
+	assert.deepEqual(states.map((r) => `${r.health} ${r.holder}${r.message}`), ["allocated default/c", "unavailable Tainted: x"])
+	assert.equal(new Date(from).toISOString(), "2026-01-01T01:00:00.000Z", "nothing is missing since the object was made")
+	m.apply("events", {
+		metadata: meta("e", { namespace: "default" }), reason: "DeviceUnhealthy", lastTimestamp: "2026-01-01T03:00:05Z", involvedObject: { namespace: "default", name: "p" },
+		message: `Device ${key("gpu-0")} of claim:gpu: Healthy -> Unhealthy: Xid 79`,
+	})
+	assert.equal(m.history(key("gpu-0")).length, 1, "an event about the same change")
+	m.apply("histories", kept(7, ...past))
+	assert.ok(m.take().touched.has(key("gpu-0")))
+	assert.equal(new Date(m.kept.get(key("gpu-0")).from).toISOString(), "2026-01-01T02:00:00.000Z", "older changes were dropped")
+	m.replace("histories", [])
+	assert.equal(m.kept.size, 0)
+})
+
 await test("without the right to read claims, holders are those that the slice's status names", () => {
 	const m = model({ slices: [slice("s", { states: { "gpu-0": held("c") } })] })
 	m.setAccess("claims", "forbidden") // as a watch does
@@ -289,6 +342,124 @@ await test("waiting pods say why, and what of theirs is missing", () => {
 	w = m.waiting.get("default/x")
 	assert.deepEqual(w.wants.map((x) => `${x.name} ${x.amount}`), ["example.com/fpga 2"])
 	assert.match(w.message, /on node n1/)
+})
+
+await test("what explain-fit looks at has a version, which nothing else changes", () => {
+	const node = (more) => ({ metadata: meta("n1", { labels: { a: "b" }, ...more }), status: { conditions: [] } })
+	const m = model({ slices: [slice("s")], claims: [claim("c")], nodes: [node()] })
+	const changes = (change) => {
+		const before = m.fitVersion
+		change()
+		return m.fitVersion !== before
+	}
+	assert.ok(!changes(() => m.apply("slices", slice("s", { states: { "gpu-0": { health: "Unhealthy" } } }))), "a status")
+	assert.ok(!changes(() => m.apply("nodes", node())), "a heartbeat")
+	assert.ok(!changes(() => m.apply("pods", pod("p"))), "another pod")
+	assert.ok(!changes(() => m.replace("claims", [claim("c")])), "a list of the same")
+	assert.ok(changes(() => m.apply("claims", claim("c", ["gpu-0"]))))
+	assert.ok(changes(() => m.apply("nodes", node({ labels: {} }))))
+	assert.ok(changes(() => m.apply("classes", { metadata: meta("gpu"), spec: {} })))
+	assert.ok(changes(() => m.apply("slices", slice("s"), true)))
+})
+
+await test("explanations are asked for one at a time, and again only when their version changes", async () => {
+	const asked = [], pauses = [], waiting = []
+	let version = 1
+	const e = new Explanations({
+		ask: (what) => new Promise((resolve, reject) => waiting.push({ resolve, reject }) && asked.push(`${what.namespace}/${what.pod}`)),
+		changed: () => {}, version: () => version, pause: async (ms) => pauses.push(ms), now: () => 7,
+	})
+	const turn = () => new Promise((resolve) => setImmediate(resolve))
+	const w = (name) => ({ key: `default/${name}`, namespace: "default", name })
+	for (const name of ["a", "b", "a"])
+		e.want(w(name))
+	assert.deepEqual([asked, e.of(w("a")).state, e.of(w("b")).state, e.of(w("c"))], [["default/a"], "asking", "asking", undefined])
+	waiting.shift().resolve({ answer: "yes" })
+	await turn()
+	assert.deepEqual([asked.at(-1), e.of(w("a")).answer, e.of(w("a")).at, e.of(w("a")).outdated], ["default/b", { answer: "yes" }, 7, false])
+	waiting.shift().reject(Object.assign(new Error("busy"), { status: 429 }))
+	await turn()
+	assert.deepEqual([asked.length, pauses], [3, [1000]])
+	waiting.shift().reject(new Error("forbidden"))
+	await turn()
+	assert.deepEqual([e.of(w("b")).state, e.of(w("b")).message], ["failed", "forbidden"])
+	e.want(w("a"))
+	assert.equal(asked.length, 3, "it is still true")
+	version++
+	assert.ok(e.of(w("a")).outdated)
+	e.want(w("a"))
+	assert.deepEqual([asked.length, e.of(w("a")).state, e.of(w("a")).answer], [4, "asking", { answer: "yes" }])
+	e.keep(new Map([["default/b", 1]]))
+	waiting.shift().resolve({})
+	await turn()
+	assert.equal(e.of(w("a")), undefined, "a pod that waits no longer")
+})
+
+// An hour until the time of model(), in steps of ten minutes; `changes` of devices are [minutes before, field, from, to, holder].
+const minute = 60_000
+function summed(objects, changes, { omitted = {}, ...more } = {}) {
+	const m = model(objects)
+	const entry = ([name, all]) => ({ name, omittedChanges: omitted[name], changes: all.map(([ago, field, from, to, holder]) => ({ time: new Date(m.time - ago * minute).toISOString(), field, from, to, holder })) })
+	m.apply("histories", { metadata: meta("pool"), spec: { driver: DRIVER, pool: { name: "n1" } }, status: { devices: Object.entries(changes).map(entry) } })
+	m.take()
+	const sums = new Sums({ devices: m.devices, kept: m.kept, now: m.time, span: 60 * minute, steps: 6, ...more })
+	assert.ok(sums.run())
+	return { sums, ...Object.fromEntries(Object.entries(sums.lines()).map(([name, lines]) => [name, Object.fromEntries(lines.map((l) => [l.name, l.values.join(" ")]))])) }
+}
+
+await test("kept changes are summed per step: states, healths, changes of health, and namespaces that held devices", () => {
+	const s = slice("s", { devices: ["gpu-0", "gpu-1", "gpu-2"], states: { "gpu-0": { health: "Healthy" }, "gpu-1": { ...held("now"), health: "Unhealthy" } } })
+	const { state: states, health, changes, held: holders, sums } = summed({ slices: [s] }, {
+		"gpu-0": [[45, "state", "Available", "Allocated", "team-a/train"], [25, "state", "Allocated", "Available", "team-a/train"]],
+		"gpu-1": [[35, "health", "Healthy", "Unhealthy"], [34, "health", "Unhealthy", "Healthy"], [5, "health", "Healthy", "Unhealthy"], [5, "state", "Available", "Allocated", "default/now"]],
+		"gpu-9": [[15, "state", "Allocated", "Gone", "team-b/old"]],
+	})
+	assert.deepEqual(states, { free: "3 2 2 3 3 2", allocated: "1 2 2 1 0 1" }, "a device that is gone is not counted")
+	assert.deepEqual(health, { healthy: "2 2 2 2 2 1", unhealthy: "0 0 0 0 0 1", untold: "1 1 1 1 1 1", unpublished: "1 1 1 1 0 0" })
+	assert.deepEqual(changes, { healthy: "0 0 1 0 0 0", unhealthy: "0 0 1 0 0 1" })
+	assert.deepEqual(holders, { "team-a": "0 1 1 0 0 0", "team-b": "1 1 1 1 0 0", default: "0 0 0 0 0 1" })
+	assert.deepEqual(sums.known, { devices: 3, changes: 3, omitted: 0 })
+})
+
+await test("what is not known is said, and a device without changes is as it is now", () => {
+	const s = slice("s", { devices: ["gpu-0", "gpu-1"], states: { "gpu-1": held("long") } })
+	const { state: states, held: holders, sums } = summed({ slices: [s] }, { "gpu-0": [[25, "state", "Unavailable", "Available"]] }, { omitted: { "gpu-0": 7 } })
+	assert.deepEqual(states, { free: "0 0 0 1 1 1", allocated: "1 1 1 1 1 1", unpublished: "1 1 1 0 0 0" })
+	assert.deepEqual(holders, { default: "1 1 1 1 1 1" })
+	assert.equal(sums.known.omitted, 1)
+	const only = summed({ slices: [s] }, { "gpu-9": [[25, "state", "Available", "Gone"]] }, { match: (d) => d.name === "gpu-1" })
+	assert.deepEqual(only.state, { allocated: "1 1 1 1 1 1" })
+	assert.deepEqual(summed({ slices: [] }, {}).state, {})
+})
+
+await test("many namespaces are a few lines, and an axis ends at a round number", () => {
+	const devices = Array.from({ length: 12 }, (_, i) => `gpu-${i}`)
+	const changes = Object.fromEntries(devices.map((name, i) => [name, [[50 - i, "state", "Available", "Allocated", `ns-${i}/c`], [1, "state", "Allocated", "Available", `ns-${i}/c`]]]))
+	const { held: holders } = summed({ slices: [slice("s", { devices })] }, changes)
+	assert.deepEqual([Object.keys(holders).length, Object.keys(holders).at(-1)], [8, "others"])
+	assert.equal(holders.others.split(" ")[4], "5")
+	assert.deepEqual([0, 3, 5, 7, 11, 41, 100, 640].map(roundUp), [4, 4, 5, 10, 20, 50, 100, 1000])
+})
+
+await test("a sum is made in parts, and its work is that of the changes, whatever the number of steps", () => {
+	const kept = new Map(), devices = new Map()
+	for (let i = 0; i < 10_000; i++) {
+		const device = { key: `d${i}`, plugin: false, state: "free", health: "healthy", holders: [] }
+		devices.set(device.key, device)
+		kept.set(device.key, keptChanges({ metadata: {} }, { changes: [{ time: "2026-01-01T00:00:00Z", field: "state", from: "Allocated", to: "Available", holder: "a/b" }] }))
+	}
+	const sums = (count, steps) => new Sums({ devices: new Map([...devices].slice(0, count)), kept: new Map([...kept].slice(0, count)), now: Date.parse("2026-01-01T01:00:00Z"), span: 120 * minute, steps })
+	const whole = sums(10_000, 60)
+	let parts = 1
+	while (!whole.run(() => true))
+		parts++
+	assert.equal(parts, Math.ceil(10_000 / 64), "the page gets its turn after each part")
+	assert.equal(whole.lines().state.find((l) => l.name === "free").values.at(-1), 10_000)
+	for (const [count, steps] of [[10_000, 600], [1000, 60]]) {
+		const other = sums(count, steps)
+		other.run()
+		assert.equal(other.work, whole.work * count / 10_000)
+	}
 })
 
 await test("the past of a device comes from events and from what was seen, once each", () => {
@@ -445,6 +616,74 @@ await test("blocks are nodes, and pools that belong to none", () => {
 	assert.equal(densityFor(100, large).name, "large", "a few more change nothing")
 	assert.equal(densityFor(10_000, large).name, "dense")
 	assert.equal(densityFor(10, densityFor(10_000)).name, "large")
+})
+
+await test("a device is in the group of those who have it, and shared ones are together", () => {
+	const m = model({ slices: [slice("s", { devices: ["free", "one", "two"], states: { one: held("a"), two: held("a", "b") } })] })
+	const places = (group) => [...m.devices.values()].map((d) => placeOf(d, group)).map((p) => `${p.title}|${p.q}`)
+	assert.deepEqual(places("holder"), ["nobody|", 'default/a|ns:"default" claim:"a"', "several holders|"])
+	assert.deepEqual(places("namespace"), ["nobody|", 'default|ns:"default"', 'default|ns:"default"'])
+	const [d] = m.devices.values()
+	assert.deepEqual([placeOf(d, "rack", "r1").title, placeOf(d, "rack").title], ["r1", "no rack"])
+	const large = densityFor(10)
+	assert.deepEqual([spacing(large, 5).columns, spacing(large, 63).columns], [large.columns, 1], "names are not cut")
+})
+
+await test("the rack of a device is a label of its node, and a change of labels is noticed", () => {
+	const node = (labels) => ({ metadata: meta("n1", { labels }) }), zone = "topology.kubernetes.io/zone"
+	const m = model({ slices: [slice("s")], nodes: [node({ [zone]: "z1" })] })
+	assert.deepEqual([m.rackLabel(""), m.rackLabel("own"), m.labelOf("n1", zone)], [zone, "own", "z1"])
+	m.apply("nodes", node({ [zone]: "z1" }))
+	assert.equal(m.take().labels.size, 0)
+	m.apply("nodes", node({ "topology.kubernetes.io/rack": "r1" }))
+	assert.deepEqual([...m.take().labels], ["n1"])
+	assert.deepEqual([m.rackLabel(""), m.nodeLabels()], ["topology.kubernetes.io/rack", ["topology.kubernetes.io/rack"]])
+	const [d] = m.devices.values(), of = (q) => matcher({ ...empty(), q }, undefined, () => "R 1")(d)
+	assert.deepEqual([of('rack:"r 1"'), of('rack:"r"'), of("rack:r")], [true, false, true])
+})
+
+await test("a word in quotation marks is all of a field", () => {
+	const m = model({ slices: [slice("s", { devices: [{ name: "gpu-1", attributes: { model: { string: "Sim A100" } } }, "gpu-10"] })] })
+	const found = (q) => [...m.devices.values()].filter(matcher({ ...empty(), q })).map((d) => d.name).join()
+	assert.equal(found("device:gpu-1"), "gpu-1,gpu-10")
+	assert.equal(found('device:"gpu-1"'), "gpu-1")
+	assert.equal(found('model:"sim a100"'), "gpu-1")
+	assert.equal(found('"sim a"'), "gpu-1")
+	assert.equal(found('model:"sim a"'), "")
+})
+
+await test("a scheduler's message is split into its reasons, and any other is left as it is", () => {
+	const message = "0/6 nodes are available: 1 node(s) had untolerated taint {a: b, c}, 2 Insufficient cpu, 3 cannot allocate all claims. preemption: 0/6 nodes are available: 6 No preemption victims found for incoming pod."
+	const { fit, nodes, reasons, preemption } = splitMessage(message)
+	assert.deepEqual([fit, nodes, preemption], [0, 6, "No preemption victims found for incoming pod"])
+	assert.deepEqual(reasons.map((r) => `${r.count} ${r.text}`), ["3 cannot allocate all claims", "2 Insufficient cpu", "1 had untolerated taint {a: b, c}"])
+	assert.deepEqual(splitMessage('0/1 nodes are available: persistentvolumeclaim "c" not found.').reasons, [{ count: undefined, text: 'persistentvolumeclaim "c" not found' }])
+	assert.equal(splitMessage("running Reserve plugin: conflict"), undefined)
+	const known = (name) => ({ n1: "node", "default/c": "claim" })[name]
+	assert.deepEqual(linked("claim default/c, of node n1.", known), ["claim ", { text: "default/c", q: "claim" }, ", of node ", { text: "n1", q: "node" }, "."])
+	assert.deepEqual(driversOf({ spec: { selectors: [{ cel: { expression: `device.driver == "a.b" || device.driver=='c'` } }, {}] } }), ["a.b", "c"])
+})
+
+await test("commands are quoted for a shell, and name the cluster where there are several", () => {
+	assert.equal(shell("echo", "a b", "it's", "$(x)", ""), `echo 'a b' 'it'\\''s' '$(x)' ''`)
+	assert.equal(kube({ context: "" }, "kubectl", "get", "pods"), "kubectl get pods")
+	assert.equal(kube({ context: "my lab" }, "kubectl", "get", "pods"), "kubectl get pods --context 'my lab'")
+})
+
+await test("no cell of a CSV file is a formula", () => {
+	for (const text of ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "\n"])
+		assert.ok(csvCell(text).startsWith(`"'`), text)
+	assert.equal(csvCell('a "b", c'), '"a ""b"", c"')
+	assert.equal(csvCell("gpu-0"), '"gpu-0"')
+})
+
+await test("an axis has few ticks, at round times", () => {
+	const at = (text) => Date.parse(`2026-01-01T${text}Z`)
+	const ticks = (from, to) => ticksOf(at(from), at(to), 0).map((t) => new Date(t).toISOString().slice(11, 19)).join()
+	assert.equal(ticks("10:00:07", "10:00:27"), "10:00:10,10:00:15,10:00:20,10:00:25")
+	assert.equal(ticks("03:12:00", "09:00:00"), "04:00:00,06:00:00,08:00:00")
+	for (const length of [1e3, 6e4, 36e5, 864e5, 864e6, 864e7, 864e8])
+		assert.ok(ticksOf(0, length, 0).length <= 5, `${length}`)
 })
 
 finish()

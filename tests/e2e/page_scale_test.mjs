@@ -144,6 +144,26 @@ await test("while 200 claims a second change, it answers and loses none", async 
 	assert.deepEqual(drawn.filter((k) => !truth.has(k)), [])
 })
 
+await test("in groups of holders devices move while claims change, and none is lost", async () => {
+	const group = async (name, blocks) => {
+		const before = await work()
+		await page.locator("#group").selectOption(name)
+		await until(`groups of ${name}`, async () => blocks(await page.locator("#map .block").count()))
+		console.log(`# grouped by ${name}: ${await worked(before)}`)
+	}
+	await group("rack", (n) => n === 1)
+	await group("model", (n) => n === 1)
+	await group("holder", (n) => n > 1)
+	const before = await work()
+	await forEach(CLAIMS, (n) => allocate(n, n % 3 ? n : undefined, 0), 8)
+	const held = CLAIMS - CLAIMS / 3
+	await until("a block for each claim that holds a device, and one for the others", async () => (await page.locator("#map .block").count()) === held + 1, 60)
+	assert.equal(await stat("allocated"), held)
+	console.log(`# ${CLAIMS} changes in groups of holders; ${await worked(before)}`)
+	assert.deepEqual((await page.locator(".block-name").allTextContents()).sort(), ["nobody", ...Array.from({ length: CLAIMS }, (_, i) => i).filter((i) => i % 3).map((i) => `default/c${i}`)].sort())
+	await group("node", (n) => n === NODES)
+})
+
 await test("nothing was said to the console, forbidden or asked of others", () => assertNoFaults(browser))
 
 await browser.close()

@@ -1,7 +1,8 @@
 // The device page in a browser, against a whole cluster: server, controller, scheduler, hollow nodes and the simulated vendor.
 import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
 import { dra, expect } from "./api_lib.mjs"
-import { finish, test, until } from "./lib.mjs"
+import { devplane, finish, test, until } from "./lib.mjs"
 import { startCluster } from "./node_lib.mjs"
 import { assertNoFaults, claimsOf, link, looks, makeClasses, openBrowser, shot, skipWithoutBrowser, square, startVendor, tokenWith } from "./page_lib.mjs"
 import { pending, startController, startScheduler } from "./scheduler_lib.mjs"
@@ -121,7 +122,16 @@ await test("a pod that waits says why", async () => {
 		await cluster.run(pending({ name: `more-${i}`, ...claimsOf("gpu") }))
 	await page.locator('[data-view="waiting"]').click()
 	const card = page.locator(".wait").first()
-	await card.locator(".why", { hasText: "nodes are available: 2 cannot allocate all claims" }).waitFor()
+	await card.locator(".why", { hasText: "The scheduler says that it fits on 0 of 2 nodes:" }).waitFor()
+	assert.deepEqual(await card.locator(".reasons li").allTextContents(), ["2 nodes: cannot allocate all claims"])
+	await card.locator(".where a", { hasText: "gpu.sim.devplane.dev" }).waitFor()
+	const explain = /^devplane explain-fit pod\/more-\d -n default$/, name = (await card.locator("h2").textContent()).split("/")[1]
+	assert.match(await card.locator(".command code").textContent(), explain)
+	assert.match(execFileSync(devplane, ["explain-fit", `pod/${name}`, "-n", "default", "--kubeconfig", server.kubeconfig], { encoding: "utf8" }), /fit on 0 of 2 nodes/)
+	await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+	await card.locator(".copy").click()
+	await card.locator(".copy", { hasText: "Copied" }).waitFor()
+	assert.match(await page.evaluate(() => navigator.clipboard.readText()), explain)
 	await card.locator(".claim-state", { hasText: "not allocated" }).waitFor()
 	await until("one waiting", async () => (await stat("waiting")) === 1 && (await page.locator(".wait").count()) === 1)
 	assert.equal(await fragment(), "#view=waiting")
@@ -202,7 +212,7 @@ await test("everything can be done with the keyboard", async () => {
 await test("names that are markup stay names", async () => {
 	await page.locator("#search").fill("<img")
 	await square(page, "fabric.example.com/rack-7/link-0").click()
-	await page.locator("#detail dd", { hasText: evil }).waitFor()
+	await page.locator("#detail dd", { hasText: evil }).first().waitFor()
 	await page.locator("#group").selectOption("model")
 	await page.locator(".block-name", { hasText: evil }).waitFor()
 	assert.equal(await page.locator("#detail img, #map img, #detail script").count(), 0)
@@ -260,7 +270,7 @@ await test("a user who can only read slices sees devices, and a note about the m
 	await other.keyboard.press("Enter")
 	await live(other)
 	assert.match(await text("#user", other), /viewer/)
-	await until("notes", async () => (await other.locator("#notes p").count()) === 5)
+	await until("notes", async () => (await other.locator("#notes p").count()) === 6)
 	assert.match(await text("#notes", other), /You may not list resourceclaims: pods of holders, network data and conditions are not shown/)
 	await until("allocated by the slice's status", async () => (await stat("allocated", other)) >= 4)
 	assert.equal(await text(".stat-waiting strong", other), "–")
@@ -271,7 +281,7 @@ await test("a user who can only read slices sees devices, and a note about the m
 	await last.goto(`${server.url}/ui/`)
 	await last.locator("#token").fill(none)
 	await last.keyboard.press("Enter")
-	await until("notes", async () => (await last.locator("#notes p").count()) === 6)
+	await until("notes", async () => (await last.locator("#notes p").count()) === 7)
 	await last.context().close()
 })
 

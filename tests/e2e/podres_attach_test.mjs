@@ -1,11 +1,9 @@
 // devplane node --attach beside a kubelet that only answers List, Get and GetAllocatableResources and refuses who asks too often:
 // watchers on devplane's socket hear of every change, in an order in which sums hold.
 import assert from "node:assert/strict"
-import { fork } from "node:child_process"
-import { once } from "node:events"
 import { mkdirSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { core, unique } from "./api_lib.mjs"
+import { fakeKubelet } from "./attach_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { podOn, pods, shortFolder, startCluster } from "./node_lib.mjs"
 import { codes } from "./plugin_services.mjs"
@@ -20,47 +18,7 @@ mkdirSync(`${root}/pod-resources`)
 
 // --- the kubelet ----------------------------------------------------------------------------------
 
-const program = fileURLToPath(new URL("attach_kubelet.mjs", import.meta.url))
-const kubelet = { holds: {}, id: 0 }
-
-kubelet.begin = async (state = {}) => {
-	kubelet.process = fork(program, [kubeletSocket])
-	await once(kubelet.process, "message")
-	await kubelet.say({ lists: [kubelet.holds], gpus: all, ...state })
-}
-
-kubelet.kill = async () => {
-	const ended = once(kubelet.process, "exit")
-	kubelet.process.kill("SIGKILL")
-	await ended
-}
-
-// Resolves to the calls so far, once the new state is in effect.
-kubelet.say = (state = {}) => new Promise((resolve) => {
-	const id = ++kubelet.id
-	const heard = (answer) => {
-		if (answer.id !== id)
-			return
-		kubelet.process.off("message", heard)
-		resolve(answer)
-	}
-	kubelet.process.on("message", heard)
-	kubelet.process.send({ id, ...state })
-})
-
-// Sets what pods hold from now on: { a: { gpus, cpus } }; undefined: nothing, and the pod is not listed. The replies in `before`
-// are sent first.
-kubelet.set = (changes, ...before) => {
-	for (const [name, held] of Object.entries(changes)) {
-		if (held)
-			kubelet.holds[name] = held
-		else
-			delete kubelet.holds[name]
-	}
-	return kubelet.say({ lists: [...before, kubelet.holds] })
-}
-
-process.on("exit", () => kubelet.process?.kill("SIGKILL"))
+const kubelet = fakeKubelet(kubeletSocket, { gpus: all })
 
 // --- pods -----------------------------------------------------------------------------------------
 

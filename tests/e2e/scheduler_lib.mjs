@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
 import { core, unique } from "./api_lib.mjs"
-import { scratch, start, until } from "./lib.mjs"
+import { bareNodesLive, scratch, start, until } from "./lib.mjs"
 
 async function startRole(cluster, role, flags) {
 	const self = {}
@@ -47,8 +47,10 @@ export async function startScheduler(cluster, { config, flags = [], elect = fals
 	return self
 }
 
+// Without flags that name controllers: all but those for nodes that die (lib.mjs).
 export function startController(cluster, ...flags) {
-	return startRole(cluster, "controller", ["--leader-elect=false", "--namespace-deletion-delay", "0s", ...flags])
+	const own = flags.includes("--controllers") ? [] : bareNodesLive
+	return startRole(cluster, "controller", ["--leader-elect=false", "--namespace-deletion-delay", "0s", ...own, ...flags])
 }
 
 // A Node object that nobody is behind. Options: labels, taints, allocatable beside cpu, memory and pods.

@@ -249,10 +249,10 @@ echo >>"$TMP/sim/build/tests/sim/sim_cluster_test"
 sim SIM_SEED=6 "$TMP/sim/scripts/sim" build 2
 same "sim: another build runs all seeds again" "0 6 7" "$status $ran"
 
-# monitoring NAME WANT EDIT: the findings in our rules when sed has changed them so.
+# monitoring NAME WANT EDIT [FILE]: the findings in our rules when sed has changed FILE so.
 monitoring() {
 	rm -rf "$TMP/rules" && cp -r "$top/monitoring" "$TMP/rules"
-	sed -i "$3" "$TMP/rules/availability.rules.yaml"
+	sed -i "$3" "$TMP/rules/${4:-availability.rules.yaml}"
 	capture "$top/scripts/monitoring" "$TMP/rules"
 	matches "monitoring: $1" "$2" "$status ${out//"$TMP/rules/"/}"
 }
@@ -260,6 +260,7 @@ if command -v promtool >/dev/null; then
 	monitoring "our rules have no findings" '^0 $' ''
 	monitoring "a rule that Prometheus does not take is found" '^1 availability.rules.yaml:1: .*not a valid duration' 's/for: 15m/for: 15x/'
 	monitoring "an alert that does not come is found" '^1 availability.test.yaml:1: .*DevplaneSliceStatusBacklog' 's/> 1000$/> 2000/'
+	monitoring "a dashboard that its script does not make is found" '^1 dashboard.json:1: run ' 's/Unhealthy/Ill/' dashboard.json
 	monitoring "an alert without a test is found" '^1 availability.rules.yaml:[0-9]+: no test names Untested' 's/alert: DevplanePoolInvalid/alert: Untested/'
 else
 	skip "monitoring: alerts" "there is no promtool here"
@@ -268,5 +269,7 @@ fi
 check "deps: nothing is said when nothing is missing" test -z "$("$top/scripts/deps" build 2>&1)"
 capture "$top/scripts/deps" nonsense
 same "deps: an unknown group is refused" '2 scripts/deps: there is no group "nonsense"' "$status $err"
+same "deps: the packages of a group can be listed" "debian-archive-keyring gcc-aarch64-linux-gnu gcc-x86-64-linux-gnu" \
+	"$("$top/scripts/deps" --list image | xargs)"
 
 done_testing

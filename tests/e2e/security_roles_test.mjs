@@ -36,7 +36,7 @@ const groups = {
 
 // Starts a cluster with the hostile plugin; `as` are words before the command.
 async function begin(folder, flags = [], as = []) {
-	const words = [...as, hostile, "up", "--demo", "--detach", "--data-dir", folder, "--secure-port", "0", ...flags]
+	const words = [...as, hostile, "up", "--demo", "--demo-devices", "plain", "--detach", "--data-dir", folder, "--secure-port", "0", ...flags]
 	const { code, err } = await command(words[0], words.slice(1))
 	assert.equal(code, 0, err)
 	const c = new Cluster(folder)

@@ -138,10 +138,10 @@ systemctl stop kubelet
 kubectl="kubectl --kubeconfig /var/lib/devplane/admin.kubeconfig"
 say up systemctl start devplane
 say up-address sed -n 's/.*server: //p' /var/lib/devplane/admin.kubeconfig
-# How many drivers have two slices, one for each node.
-devices() { $kubectl get resourceslices -o 'jsonpath={range .items[*]}{.spec.driver}{"\n"}{end}' | sort | uniq -c | grep -cx ' *2 .*'; }
-two_drivers() { [ "$(devices)" = 2 ]; }
-say up-devices until_true two_drivers
+# How many drivers have several slices: gpu and nic one for each node, fpga one more, mig two of one node.
+devices() { $kubectl get resourceslices -o 'jsonpath={range .items[*]}{.spec.driver}{"\n"}{end}' | sort | uniq -d | wc -l; }
+four_drivers() { [ "$(devices)" = 4 ]; }
+say up-devices until_true four_drivers
 say up-nodes $kubectl get nodes -o name
 old=$(pid_of devplane)
 kill -KILL "$old"

@@ -143,6 +143,17 @@ ok "watch tells a pool that is incomplete"
 wait_line "$TMP/watch.log" 'n9/gpu-1  Unavailable -> \(gone\)'
 ok "watch tells devices that are gone"
 
+# --- some devices -------------------------------------------------------------------------------------------
+chosen() { top -o json "$@" | node -e '
+	const { pools } = JSON.parse(require("fs").readFileSync(0))
+	console.log(pools.flatMap(({ pool, deviceList }) => deviceList.map(({ name }) => `${pool}/${name}`)).join())'; }
+same "--unhealthy leaves devices that are" n1/gpu-1 "$(chosen --unhealthy)"
+same "--filter those with a message" n1/gpu-1 "$(chosen --filter 'TOO hot')"
+same "with a holder" n2/gpu-0 "$(chosen --filter secret/hidden)"
+same "or a name" big/gpu-19 "$(chosen --filter big/gpu-19)"
+same "both are joined" "" "$(chosen --unhealthy --filter big)"
+matches "totals are of what is left" '^1 device in 1 pool: 0 free, 1 allocated; 1 unhealthy' "$(top --unhealthy)"
+
 # --- statuses that are objects --------------------------------------------------------------------------------
 (
 	start_server lmdb "$TMP/other" --feature-gates DRAResourceAvailabilityVisibility=false
@@ -209,10 +220,37 @@ sees "its last line has the keys" '1-8 of 11 .* q quit'
 allocate default other big gpu-3
 sees "an allocation shows up by itself" '^gpu.example.com +big +big +20 +19 +0 +1 +0 +0 +default/other'
 sees "totals, too" '^39 devices in 11 pools: 33 free, 3 allocated, .*; 1 unhealthy'
-keys Down
-sees "arrows scroll" '2-9 of 11'
-keys k
+keys Down Down Down Down Down Down Down Down
+sees "the table follows the selected row" '2-9 of 11'
+keys g
 sees "and back" '1-8 of 11'
+# On big, the first row: its devices, then the fourth of these.
+keys Enter
+sees "Enter opens a pool" '1-8 of 21 .* Esc back'
+sees "with its devices" '^    gpu-3 +Allocated +NotReported +default/other'
+keys j j j Enter
+sees "Enter opens a device" '^Device: +gpu-3'
+sees "with its holder" '^Holder: +default/other \[train-0\]'
+keys Escape
+sees "Esc goes back to the pool" '1-8 of 21'
+keys Escape
+sees "and to all pools" '1-8 of 11'
+keys u
+sees "u leaves unhealthy devices" '^1 device in 1 pool: .*; 1 unhealthy'
+keys Enter Enter
+sees "whose health is explained" '^Message: +too hot'
+keys Escape
+sees "Esc goes back from there" '1-2 of 2 .* Esc back'
+keys Escape
+sees "to pools with unhealthy devices" '1-1 of 1 .* u all'
+keys u
+sees "u shows all again" '1-8 of 11'
+keys /
+sees "a filter is typed" '^filter: _'
+keys big Enter
+sees "and leaves pools that match" '^20 devices in 1 pool'
+keys / C-u Enter
+sees "without it all are back" '1-8 of 11'
 keys s
 sees "pools are sorted by what is free" 'sorted by free'
 keys s

@@ -202,6 +202,40 @@ await test("killing the supervisor leaves nobody behind, and the next one goes o
 	assert.deepEqual(await c.stop(), { code: 0, signal: null })
 })
 
+// A process that holds the port as the server of a killed supervisor does until it has ended. `since`: what the state file says of it.
+async function holdsPort(c, since) {
+	const port = await freePort()
+	const program = `require("net").createServer().listen(${port}, "127.0.0.1", () => console.log("listens"))`
+	const child = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] })
+	await once(child.stdout, "data")
+	mkdirSync(c.folder, { mode: 0o700 })
+	writeFileSync(`${c.folder}/up.json`, JSON.stringify({ format: 1, pid: 1, startTime: new Date(Date.now() - 3600000).toISOString(), ready: true,
+		server: `https://127.0.0.1:${port}`, roles: [{ name: "server", state: "ready", pid: child.pid, since: since() }] }))
+	return { child, port }
+}
+
+await test("the next one waits for the server of a supervisor that was killed", async () => {
+	const c = new Cluster()
+	const { child, port } = await holdsPort(c, () => new Date().toISOString())
+	const up = start("up", "--detach", "--data-dir", c.folder, "--secure-port", String(port), "--runtime", "hollow")
+	await until("a message about it", () => {
+		assert.equal(up.child.exitCode, null, up.err)
+		return up.err.includes(`waiting for the end of server (pid ${child.pid}), whose supervisor was killed`)
+	})
+	child.kill("SIGKILL")
+	assert.deepEqual(await up.ended, { code: 0, signal: null }, up.err)
+	c.connect()
+	assert.equal(new URL(c.url).port, String(port))
+	assert.equal((await c.run("down")).code, 0)
+})
+
+await test("a process that has the number of an old server is not waited for", async () => {
+	const c = new Cluster()
+	const { child, port } = await holdsPort(c, () => new Date(Date.now() - 1800000).toISOString())
+	await refused(new RegExp(`port ${port} is in use by .*\\(pid ${child.pid}\\).*--secure-port`), "--data-dir", c.folder, "--secure-port", String(port))
+	child.kill("SIGKILL")
+})
+
 await test("in the background it returns when all is ready, and down ends it", async () => {
 	const c = new Cluster()
 	const { code, out, err } = await c.run("up", "--detach", "--secure-port", "0", "--runtime", "hollow", "--nodes", "3")
@@ -229,7 +263,7 @@ await test("in the background it returns when all is ready, and down ends it", a
 })
 
 await test("on a terminal it says how to log in, and names of folders may be odd", async () => {
-	const c = new Cluster(`${scratch}/a: 'b' #${unique("d")}`)
+	const c = new Cluster(`${scratch}/a: 'b' #`)
 	const words = [devplane, "up", "--detach", "--demo", "--secure-port", "0", "--data-dir", c.folder]
 	const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`
 	try {

@@ -9,15 +9,18 @@ import { finish, test, until } from "./lib.mjs"
 import { alive, Cluster, command, run } from "./up_lib.mjs"
 
 const names = ["server", "controller", "scheduler", "node-demo-0", "node-demo-1",
-	"driver-gpu-demo-0", "driver-nic-demo-0", "driver-gpu-demo-1", "driver-nic-demo-1"]
+	"driver-gpu-demo-0", "driver-nic-demo-0", "driver-gpu-demo-1", "driver-nic-demo-1",
+	"driver-fpga-demo-0", "driver-fpga-demo-1", "driver-mig-demo-1"]
 const c = new Cluster()
 
 // Each has its own port, so there is nothing to wait for but the word of `up`.
 await test("one command starts a cluster, and says what to do next", async () => {
 	await c.begin("--demo")
+	// Without the plugin the scheduler ignores disks, and pods land anywhere.
+	assert.doesNotMatch(c.up.out, /disk_io\.so was not found/, "the build lacks plugins/disk_io/disk_io.so: build it, too")
 	assert.match(c.up.out, /^devplane is up after \d+\.\d\d s: https:\/\/127\.0\.0\.1:\d+$/m)
 	assert.match(c.up.out, /^ {2}export KUBECONFIG=\S+\/admin\.kubeconfig$/m)
-	assert.match(c.up.out, /^ {2}runs {4}server, controller, scheduler, 2 nodes, 4 drivers$/m)
+	assert.match(c.up.out, /^ {2}runs {4}server, controller, scheduler, 2 nodes, 7 drivers$/m)
 	assert.match(c.up.out, /^ {2}page {4}https:\/\/127\.0\.0\.1:\d+\/ui\/ \(log in with the link that "devplane page --data-dir \S+" prints\)$/m)
 	assert.doesNotMatch(c.up.out, /code=/)
 	assert.match(c.up.out, /^ {2}stop {4}Ctrl-C$/m)
@@ -95,7 +98,9 @@ await test("every part has given its powers away", async () => {
 // The rights of each: [kubeconfig, allowed, words of `kubectl auth can-i`].
 const rights = [
 	["controller", true, "patch resourceslices --subresource=status"],
-	["controller", false, "create pods"],
+	["controller", true, "create pods"],
+	["controller", true, "create controllerrevisions"],
+	["controller", false, "create nodes"],
 	["controller", false, "create clusterrolebindings"],
 	["scheduler", true, "create pods --subresource=binding"],
 	["scheduler", true, "watch nodediskiostatuses.diskio.devplane.dev"],
@@ -233,13 +238,13 @@ await test("logs are readable, of one part and of all by time", async () => {
 		assert.ok(JSON.parse(line).ts)
 	const wrong = await c.run("logs", "nobody")
 	assert.equal(wrong.code, 1)
-	assert.match(wrong.err, /unknown role nobody; roles: controller, driver-gpu-demo-0,/)
+	assert.match(wrong.err, /unknown role nobody; roles: controller, driver-fpga-demo-0,/)
 })
 
 await test("doctor finds nothing that fails", async () => {
 	const { code, out } = await c.run("doctor")
 	assert.equal(code, 0, out)
-	for (const line of [/^ok +role scheduler +ready$/m, /^ok +nodes +2, all Ready$/m, /^ok +pools +4 with 12 devices, all valid$/m, /^ok +clock +agrees/m])
+	for (const line of [/^ok +role scheduler +ready$/m, /^ok +nodes +2, all Ready$/m, /^ok +pools +8 with 29 devices, all valid$/m, /^ok +clock +agrees/m])
 		assert.match(out, line)
 	const other = await run("doctor", "--kubeconfig", c.kubeconfig, "-o", "json")
 	assert.equal(other.code, 0, other.err)
@@ -284,13 +289,24 @@ await test("Ctrl-C stops all parts in order", async () => {
 	const order = ["driver-gpu-demo-0", "node-demo-0", "scheduler", "controller", "server"].map(ended)
 	assert.deepEqual(order, [...order].sort())
 	assert.equal((await c.run("status")).code, 3)
-	assert.equal((await c.run("down")).out, `devplane is not running in ${c.folder}\n`)
+	assert.equal((await c.run("down")).out, `devplane is not running in ${c.folder}; use --data-dir to name another folder\n`)
 })
 
-await test("a demo with all devices has divided, shared and network-attached ones", async () => {
-	const wrong = await c.run("up", "--demo-devices", "all")
-	assert.deepEqual([wrong.code, /--demo-devices all needs --demo/.test(wrong.err)], [2, true], wrong.err)
-	const all = await new Cluster().begin("--demo", "--demo-devices", "all")
+await test("a demo with plain devices has GPUs and NICs only", async () => {
+	const wrong = await c.run("up", "--demo-devices", "plain")
+	assert.deepEqual([wrong.code, /--demo-devices needs --demo/.test(wrong.err)], [2, true], wrong.err)
+	const plain = await new Cluster().begin("--demo", "--demo-devices", "plain")
+	assert.ok(await until("12 devices", async () => (await plain.run("doctor")).out.match(/^ok +pools +4 with 12 devices, all valid$/m), 60))
+	assert.equal((await run("get", "deviceclasses", "--no-headers", "-o", "name", "--kubeconfig", plain.kubeconfig)).out, "deviceclass.resource.k8s.io/gpu\ndeviceclass.resource.k8s.io/nic\n")
+	await plain.stop()
+	// Without --demo its nodes do not run, although they are in the store.
+	const other = await new Cluster(plain.folder).begin("--runtime", "hollow")
+	await until("a note", () => /note +this folder has nodes that are not started: demo-\d, demo-\d; add --demo\n/.test(other.up.out))
+	await other.stop()
+})
+
+await test("the demo has divided, shared and network-attached devices", async () => {
+	const all = await new Cluster().begin("--demo")
 	const valid = await until("29 devices", async () => (await all.run("doctor")).out.match(/^ok +pools +8 with 29 devices, all valid$/m), 60)
 	assert.ok(valid)
 	// A part of a GPU, a share of an FPGA, and one that both nodes reach, in one pod.

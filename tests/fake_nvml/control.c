@@ -271,9 +271,9 @@ static bool do_show(struct command *c)
 		const char *comma = "";
 
 		(void)printf("%s{\"uuid\":\"%s\",\"minor\":%u,\"mig\":%s,\"lost\":%u,"
-			     "\"recovery\":%u,\"instances\":[",
+			     "\"recovery\":%u,\"computeMode\":%u,\"instances\":[",
 			     i ? "," : "", g->uuid, g->minor, g->mig ? "true" : "false", g->lost,
-			     g->recovery);
+			     g->recovery, g->compute_mode);
 		for (size_t k = 0; k < FAKE_SLICES; k++) {
 			if (!g->gis[k].used)
 				continue;

@@ -187,6 +187,11 @@ FAKE_GETTER(nvmlDeviceGetAddressingMode, (void *device, struct nvml_abi_addressi
 		    code = NVML_CODE_VERSION_MISMATCH;
 	    else mode->mode = 0)
 
+FAKE_GETTER(nvmlDeviceGetComputeMode, (void *device, unsigned int *mode), *mode = g->compute_mode)
+FAKE_GETTER(nvmlDeviceSetComputeMode, (void *device, unsigned int mode),
+	    if (mode > 3) code = NVML_CODE_INVALID_ARGUMENT;
+	    else g->compute_mode = mode)
+
 FAKE_GETTER(nvmlDeviceGetMigMode, (void *device, unsigned int *mode, unsigned int *pending),
 	    if (g->no_mig) code = NVML_CODE_NOT_SUPPORTED;
 	    else(*mode = g->mig, *pending = g->mig_pending))

@@ -57,6 +57,7 @@ struct fake_gpu {
 	uint32_t recovery;
 	bool remap_pending, remap_failed;
 	uint64_t clock_reasons;
+	uint32_t compute_mode;
 	struct fake_gi gis[FAKE_SLICES];
 	struct fake_process processes[FAKE_PROCESSES];
 };

@@ -1,12 +1,13 @@
 // What a container sees and can do with its GPU; run by tests/nvidia/card.
 //
-//	cuda_probe see           prints the devices, and computes on each
+//	cuda_probe see           prints the devices, and computes on each; then the time, in seconds since 1970
 //	cuda_probe alloc MIB     allocates that much memory
 //	cuda_probe fault|trap    stores to an address that is not mapped (Xid 31), or traps (Xid 43)
 //	cuda_probe hold SECONDS  keeps a context
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <unistd.h>
 
 __global__ void add(const float *a, const float *b, float *c, int n)
@@ -71,7 +72,10 @@ static int see()
 		if (compute())
 			return 1;
 	}
-	printf(" computed\n");
+	timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	printf(" computed at=%lld.%03ld\n", (long long)now.tv_sec, now.tv_nsec / 1000000);
 	return 0;
 }
 

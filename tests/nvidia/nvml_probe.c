@@ -2,9 +2,9 @@
  * nvml_probe - prints what the NVML binding reads on this machine, with the time of each call.
  *
  *   nvml_probe [--library PATH] [--events SECONDS] [--gpu INDEX]
- *              [--mig | --placements | --sets | --clean]
+ *              [--mig | --placements | --sets | --times ROUNDS | --clean]
  *
- * It changes nothing unless one of the last four is given. These need root, and a GPU (INDEX,
+ * It changes nothing unless one of the last five is given. These need root, and a GPU (INDEX,
  * default 0) without processes and, except for --clean, with MIG off. They switch MIG on, and off
  * again at the end, also after a failure, SIGINT, SIGTERM or SIGHUP:
  *
@@ -12,6 +12,8 @@
  *   --placements  does that in every place, and again: ids and UUIDs must be the same
  *   --sets        creates every set of GPU instances whose memory slices do not overlap, and checks
  *                 that NVML refuses all others (some minutes)
+ *   --times       makes and removes an instance of each profile ROUNDS times, with MIG switched on
+ *                 and off each time, and prints "times PROFILE MAKE REMOVE" in ms for each
  *   --clean       destroys all instances of the GPU, also foreign ones, and switches MIG off
  *
  * The exit code is 0 if everything was as expected and nothing was interrupted.
@@ -32,6 +34,7 @@ struct probe {
 	int64_t events_s;
 	size_t gpu;
 	bool mig, placements, sets, clean;
+	int64_t rounds; /* of --times */
 	struct nvml *nvml;
 	struct arena arena;
 	struct nvml_gpu *gpus;
@@ -368,6 +371,57 @@ static void try_sets(struct probe *p, const struct nvml_profile *profiles, size_
 	(void)printf("    %zu sets of %zu placements\n", s.found, s.nplaces);
 }
 
+/* The calls that a claim for one partition needs, and no others. */
+static int make_once(struct probe *p, const struct nvml_profile *f, uint32_t *gi, uint32_t *ci,
+		     struct error *err)
+{
+	const struct nvml_gpu *g = &p->gpus[p->gpu];
+	struct str uuid;
+	int r = nvml_set_mig(p->nvml, g, true, err);
+
+	if (r == 0)
+		r = nvml_create_instance(p->nvml, g, f->id, f->placements[0], gi, err);
+	if (r == 0)
+		r = nvml_create_compute(p->nvml, g, *gi, f->slices, ci, err);
+	if (r == 0)
+		r = nvml_mig_uuid(p->nvml, g, *gi, *ci, &p->arena, &uuid, err);
+	return r;
+}
+
+static int remove_once(struct probe *p, uint32_t gi, uint32_t ci, struct error *err)
+{
+	const struct nvml_gpu *g = &p->gpus[p->gpu];
+	int r = nvml_destroy_compute(p->nvml, g, gi, ci, err);
+
+	if (r == 0)
+		r = nvml_destroy_instance(p->nvml, g, gi, err);
+	if (r == 0)
+		r = nvml_set_mig(p->nvml, g, false, err);
+	return r;
+}
+
+static void time_profile(struct probe *p, const struct nvml_profile *f)
+{
+	for (int64_t i = 0; i < p->rounds && f->nplacements && !interrupted; i++) {
+		int64_t begun = now_us(), made, removed;
+		uint32_t gi = 0, ci = 0;
+		struct error err = { 0 };
+
+		if (make_once(p, f, &gi, &ci, &err) < 0) {
+			(void)report(p, "make", begun, -err.code, &err);
+			return;
+		}
+		made = now_us();
+		if (remove_once(p, gi, ci, &err) < 0) {
+			(void)report(p, "remove", made, -err.code, &err);
+			return;
+		}
+		removed = now_us();
+		(void)printf("times %.*s %.3f %.3f\n", STR_ARG(f->name),
+			     (double)(made - begun) / 1000, (double)(removed - made) / 1000);
+	}
+}
+
 /* Without --clean there were no instances at the start, so all of them are ours. */
 static void clean_up(struct probe *p, const struct nvml_gpu *g)
 {
@@ -409,6 +463,8 @@ static void change(struct probe *p)
 	if (!may_change(p, g) || nvml_profiles(p->nvml, g, &p->arena, &profiles, &n, &err) < 0 ||
 	    interrupted)
 		return;
+	for (size_t i = 0; i < n; i++)
+		time_profile(p, &profiles[i]);
 	t = now_us();
 	if (!p->clean && report(p, "MIG on", t, nvml_set_mig(p->nvml, g, true, &err), &err) == 0) {
 		for (size_t i = 0; (p->mig || p->placements) && i < n && !interrupted; i++)
@@ -438,6 +494,8 @@ static bool read_options(struct probe *p, int argc, char **argv)
 			p->library = argv[++i];
 		else if (strcmp(argv[i], "--events") == 0 && value)
 			p->events_s = strtol(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--times") == 0 && value)
+			p->rounds = strtol(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--gpu") == 0 && value)
 			p->gpu = strtoul(argv[++i], NULL, 10);
 		else
@@ -458,7 +516,7 @@ static void probe_machine(struct probe *p)
 	}
 	if (p->events_s > 0)
 		read_events(p);
-	if (!p->mig && !p->placements && !p->sets && !p->clean)
+	if (!p->mig && !p->placements && !p->sets && !p->clean && p->rounds <= 0)
 		return;
 	if (p->gpu < p->ngpus)
 		change(p);
@@ -472,8 +530,9 @@ int main(int argc, char **argv)
 	struct probe p = { 0 };
 
 	if (!read_options(&p, argc, argv)) {
-		(void)fprintf(stderr, "usage: nvml_probe [--library PATH] [--events SECONDS] "
-				      "[--gpu INDEX] [--mig | --placements | --sets | --clean]\n");
+		(void)fprintf(stderr,
+			      "usage: nvml_probe [--library PATH] [--events SECONDS] [--gpu INDEX] "
+			      "[--mig | --placements | --sets | --times ROUNDS | --clean]\n");
 		return 2;
 	}
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);

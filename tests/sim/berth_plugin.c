@@ -62,6 +62,9 @@ static void berth_of(const struct dp_scheduler_host *host, const struct dp_objec
 		     char out[NAME_MAX_BYTES])
 {
 	copy_text(host->find(host->host, pod, "/spec/hostname"), out, NAME_MAX_BYTES);
+	/* Pods of Indexed Jobs have hostnames, too. */
+	if (strncmp(out, "berth-", strlen("berth-")) != 0)
+		out[0] = '\0';
 }
 
 /* --- the value in the cache --------------------------------------------------------------- */

@@ -430,7 +430,7 @@ bool crds_waits(struct cluster *w, const struct json *pod)
 	struct str name = text_at(pod, "/spec/hostname");
 	const struct berth *b = w->crds ? find_berth(w->crds, name) : NULL;
 
-	return name.n > 0 && !(b && get_berth(w->crds, b));
+	return str_starts(name, STR("berth-")) && !(b && get_berth(w->crds, b));
 }
 
 /* --- life --------------------------------------------------------------------------------- */

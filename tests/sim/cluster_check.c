@@ -381,7 +381,7 @@ static void put_node(void *arg, const struct json *tree)
 	struct str text = json_text_at(json_pointer(tree, STR("/metadata/annotations")),
 				       DEVICE_HEALTH_ANNOTATION);
 
-	inventory_put_node(((struct slices *)arg)->inv, text_at(tree, "/metadata/name"));
+	inventory_put_node_object(((struct slices *)arg)->inv, tree);
 	(void)device_health_book_put_node(((struct slices *)arg)->health,
 					  text_at(tree, "/metadata/name"), text, 0, NULL);
 }

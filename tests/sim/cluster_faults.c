@@ -3,6 +3,7 @@
  * full or fails, devices break.
  */
 #include "cluster_server.h"
+#include "cluster_workloads.h"
 #include "cluster_world.h"
 
 #include "store/lmdb/faults.h"
@@ -175,6 +176,12 @@ void cluster_faults_step(struct cluster *w)
 		cluster_clock_jump(w);
 	else if (!w->quiet && (w->parts & CLUSTER_LEADERS) && cluster_chance(w, 0.2))
 		leaders_hold_up(w);
+	else if (!w->quiet && w->workloads && cluster_chance(w, 0.04))
+		workloads_lose_node(w);
+	else if (!w->quiet && w->workloads && cluster_chance(w, 0.1))
+		controllers_hold_up(w);
+	else if (!w->quiet && w->workloads && cluster_chance(w, 0.2))
+		workloads_strike(w);
 	else if (!w->quiet)
 		faults[cluster_pick(w, sizeof(faults) / sizeof(faults[0]))](w);
 }

@@ -14,23 +14,30 @@ enum {
 	MOMENTS = 14, /* .. and until they are */
 };
 
-static struct cluster_role *leader(struct cluster *w)
+/* One of these has the lease. */
+static struct cluster_role *leader_of(struct cluster *w, const char *name,
+				      struct cluster_role *roles, unsigned n)
 {
 	const struct json *lease;
 	struct str holder;
 
 	if (!cluster_server_ready(w->server))
 		return NULL;
-	lease = cluster_server_get(w->server, "coordination.k8s.io", "leases", "kube-system",
-				   "kube-scheduler", &w->arena);
+	lease = cluster_server_get(w->server, "coordination.k8s.io", "leases", "kube-system", name,
+				   &w->arena);
 	holder = json_str(json_pointer(lease, STR("/spec/holderIdentity")));
-	for (unsigned i = 0; i < CLUSTER_SCHEDULERS; i++) {
-		struct cluster_role *role = &w->schedulers[i];
+	for (unsigned i = 0; i < n; i++) {
+		struct cluster_role *role = &roles[i];
 
 		if (role->state == CLUSTER_UP && str_starts(holder, str_from(role->host)))
 			return role;
 	}
 	return NULL;
+}
+
+static struct cluster_role *leader(struct cluster *w)
+{
+	return leader_of(w, "kube-scheduler", w->schedulers, CLUSTER_SCHEDULERS);
 }
 
 static void cut_off(struct cluster *w, const struct cluster_role *role, int64_t ms)
@@ -40,10 +47,9 @@ static void cut_off(struct cluster *w, const struct cluster_role *role, int64_t 
 	w->heal_ms = sim_elapsed_ms(w->sim) + ms;
 }
 
-void leaders_hold_up(struct cluster *w)
+static void hold_up(struct cluster *w, const struct cluster_role *role)
 {
 	int64_t ms = LEASE_MS + cluster_pick(w, 15000);
-	const struct cluster_role *role = leader(w);
 
 	if (!role || w->heal_ms)
 		return;
@@ -53,6 +59,29 @@ void leaders_hold_up(struct cluster *w)
 	}
 	cluster_tell(w, "pause the leader %s for %lld ms", role->host, (long long)ms);
 	sim_pause(role->loops[0], ms);
+}
+
+void leaders_hold_up(struct cluster *w)
+{
+	hold_up(w, leader(w));
+}
+
+void controllers_hold_up(struct cluster *w)
+{
+	hold_up(w, leader_of(w, "devplane-controller", w->controllers, CLUSTER_CONTROLLERS));
+}
+
+void controllers_strike(struct cluster *w)
+{
+	struct cluster_role *role = leader_of(w, "devplane-controller", w->controllers,
+					      CLUSTER_CONTROLLERS);
+
+	if (!role || cluster_chance(w, 0.3)) {
+		hold_up(w, role);
+		return;
+	}
+	cluster_tell(w, "kill the leader %s", role->host);
+	cluster_role_kill(role, SIM_CRASH_PROCESS, cluster_faults_ms(w));
 }
 
 /* --- a late allocation ----------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "cluster_server.h"
+#include "cluster_workloads.h"
 
 enum { AGAIN_MS = 500, WATCHES = 3 };
 
@@ -104,6 +105,11 @@ static void begin_anew(struct watch *x)
 	x->rv = 0;
 }
 
+static bool shows_pods(const struct watch *x)
+{
+	return x->resource && strcmp(x->resource, "pods") == 0;
+}
+
 static void on_change(struct watch *x, struct str type, const struct json *object)
 {
 	struct cluster *w = x->o->w;
@@ -126,6 +132,8 @@ static void on_change(struct watch *x, struct str type, const struct json *objec
 		forget(x, key);
 	else
 		copy_of(x, key)->rv = rv;
+	if (w->workloads && shows_pods(x))
+		workloads_see(w, object, str_eqz(type, "DELETED"));
 }
 
 static void on_line(struct watch *x, struct str line)
@@ -180,6 +188,8 @@ static void on_again(struct loop_timer *t)
 static void on_list(struct watch *x, const struct client_answer *answer)
 {
 	CLEANUP(arena_release) struct arena a;
+	struct cluster *w = x->o->w;
+	bool workloads = w->workloads && shows_pods(x);
 	struct json *tree;
 	char key[256];
 
@@ -187,9 +197,13 @@ static void on_list(struct watch *x, const struct client_answer *answer)
 	if (client_answer_tree(answer, &a, &tree, NULL) < 0)
 		return;
 	forget_all(x);
+	if (workloads)
+		workloads_forget(w);
 	JSON_FOREACH (item, json_getz(tree, "items")) {
 		key_of(item, key, sizeof(key));
 		copy_of(x, key)->rv = rv_of(item);
+		if (workloads)
+			workloads_see(w, item, false);
 	}
 	x->absent = false;
 	x->rv = x->from = rv_of(tree);

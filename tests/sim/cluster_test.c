@@ -30,7 +30,7 @@
 #include "base/core/mem.h"
 #include "base/system/boot.h"
 #include "base/system/folder_fixture.h"
-#include "node/registration/pressure.h"
+#include "node/eviction/figures.h"
 
 enum {
 	SEEDS = 6,
@@ -179,12 +179,13 @@ static void the_same_seed_is_the_same_run(void **state)
 static void a_run_sees_nothing_of_its_machine(void **state)
 {
 	CLEANUP(free) char *boot = boot_id();
-	struct node_pressure disk = { 0 };
+	struct eviction_machine machine = { .nodefs = *state };
+	struct eviction_figure figures[EVICTION_SIGNALS];
 	struct utsname kernel;
 	char host[64];
 
-	node_pressure_look(&disk, NULL, *state, 0);
-	assert_int_equal(disk.storage_bytes, INT64_C(64) << 30);
+	eviction_figures_read(&machine, figures);
+	assert_int_equal(figures[EVICTION_NODEFS].capacity, INT64_C(64) << 30);
 	assert_int_equal(gethostname(host, sizeof(host)), 0);
 	assert_string_equal(host, "sim");
 	assert_int_equal(uname(&kernel), 0);

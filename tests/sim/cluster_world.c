@@ -24,6 +24,7 @@
 #include "cluster_node.h"
 #include "cluster_random.h"
 #include "cluster_server.h"
+#include "cluster_workloads.h"
 #include "store/lmdb/faults.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
 	SETTLE_MS = 180 * 1000, /* until all is as it should be */
 	FAR_US = 40 * 1000, /* latency where hosts are far from each other */
 	GONE_MS = 120 * 1000,
+	WORKLOADS_MS = 900 * 1000, /* a Job waits minutes after several failures */
 	KEEPALIVE_MS = 45 * 1000,
 	WATCH_MS = 50, /* between two looks of the supervisor */
 };
@@ -375,9 +377,9 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
-					     "taints", "plugins", "quota",  "attach",
-					     "tls",    "crds",    "leaders" };
+	static const char *const names[] = { "etcd",   "races",   "clocks",  "priority",
+					     "taints", "plugins", "quota",   "attach",
+					     "tls",    "crds",    "leaders", "workloads" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -464,6 +466,8 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 		races_begin(w);
 	if (w->parts & CLUSTER_CRDS)
 		crds_begin(w);
+	if (w->parts & CLUSTER_WORKLOADS)
+		workloads_begin(w);
 	observer_begin(w);
 	monitors_begin(w);
 	for (size_t i = 0; i < w->nroles; i++)
@@ -481,6 +485,7 @@ void cluster_release(struct cluster *w)
 	races_release(w);
 	tls_release(w);
 	crds_release(w);
+	workloads_release(w);
 	for (unsigned i = 0; i < w->nservers; i++) {
 		client_free(w->clients[i]);
 		client_free(w->watch_clients[i]);
@@ -505,6 +510,8 @@ static void load_step(struct cluster *w)
 {
 	if (w->tls && cluster_chance(w, 0.1))
 		tls_ask(w);
+	else if (w->workloads && cluster_chance(w, 0.15))
+		workloads_step(w);
 	else if (w->crds && cluster_chance(w, 0.3))
 		crds_step(w);
 	else if (w->races && cluster_chance(w, 0.3))
@@ -552,7 +559,8 @@ static bool is_idle(struct cluster *w, char *why, size_t size)
 	(void)snprintf(why, size, "requests are under way, or the server is down");
 	if (w->etcd && !cluster_etcd_settled(w->etcd))
 		return false;
-	return cluster_load_idle(w) && races_idle(w) && crds_idle(w) && cluster_choose_server(w);
+	return cluster_load_idle(w) && races_idle(w) && crds_idle(w) && workloads_idle(w) &&
+	       cluster_choose_server(w);
 }
 
 /* Deletes all objects, again if there was no reply. */
@@ -577,6 +585,15 @@ static bool is_emptied(struct cluster *w, char *why, size_t size)
 	return cluster_empty(w, why, size);
 }
 
+static void converge_workloads(struct cluster *w)
+{
+	do
+		wait_for(w, workloads_settled, WORKLOADS_MS, "a workload is not as it should be");
+	while (workloads_calm_round(w));
+	cluster_tell(w, "workloads are deleted");
+	wait_for(w, workloads_gone, WORKLOADS_MS, "something of the workloads is left");
+}
+
 void cluster_converge(struct cluster *w)
 {
 	cluster_tell(w, "faults end");
@@ -586,6 +603,8 @@ void cluster_converge(struct cluster *w)
 	wait_for(w, cluster_settled, SETTLE_MS, "not all is as it should be");
 	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
 	observer_check(w);
+	if (w->workloads)
+		converge_workloads(w);
 	if (w->tls)
 		wait_for(w, tls_settled, SETTLE_MS, "a stranger is not refused as he should be");
 	cluster_tell(w, "all is deleted");

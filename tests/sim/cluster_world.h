@@ -9,7 +9,8 @@
  * (cluster_tls.c), custom kinds come and go (cluster_crds.c), faults strike (cluster_faults.c,
  * cluster_faults_etcd.c), and after every step what must hold is checked (cluster_check.c). With
  * the part `attach` an attached agent (cluster_attach.h) runs beside each node's agent, and clients
- * follow PodResources (cluster_monitor.c).
+ * follow PodResources (cluster_monitor.c). With `workloads` the controllers have pods to make
+ * (cluster_workloads.h).
  *
  * The seed draws which of the world's parts there are (enum cluster_part).
  *
@@ -60,6 +61,7 @@ enum cluster_part {
 	CLUSTER_TLS = 1 << 8, /* servers and their clients speak TLS, and strangers ask */
 	CLUSTER_CRDS = 1 << 9, /* a custom kind, and a scheduler plugin that reads it */
 	CLUSTER_LEADERS = 1 << 10, /* the leading scheduler is held up until another one leads */
+	CLUSTER_WORKLOADS = 1 << 11, /* Jobs, Deployments, DaemonSets; nodes are lost for long */
 };
 
 struct crds;
@@ -67,6 +69,7 @@ struct monitors;
 struct observer;
 struct races;
 struct tls_world;
+struct workloads;
 
 /* The holder of a kubeconfig. */
 struct cluster_identity {
@@ -135,6 +138,7 @@ struct cluster {
 	struct races *races; /* NULL: none */
 	struct tls_world *tls; /* NULL: none */
 	struct crds *crds; /* NULL: none */
+	struct workloads *workloads; /* NULL: none */
 
 	struct loop *watcher;
 	struct client *watch_clients[CLUSTER_SERVERS];
@@ -220,6 +224,8 @@ void cluster_load_release(struct cluster *w);
  * its allocation is on its way and the other one gives all devices away, on an idle cluster.
  */
 void leaders_hold_up(struct cluster *w);
+void controllers_hold_up(struct cluster *w); /* the same of the leading controller */
+void controllers_strike(struct cluster *w); /* it is killed, or held up */
 void leaders_be_late(struct cluster *w);
 
 void cluster_faults_step(struct cluster *w);

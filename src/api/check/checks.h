@@ -48,11 +48,27 @@ schema_check_kind check_resource_quota;
 schema_check_update check_resource_quota_update;
 schema_check_update check_resource_quota_status;
 
+/*
+ * A number of pods, such as 3, or a share of them, such as "25%": its form, and that a share is at
+ * most 100%. The amount is 0 if the value is absent or malformed, and that of "3" is 3.
+ */
+int64_t check_amount_of(const struct json *value);
+schema_check check_amount;
+schema_check check_amount_at_most_all;
+
 /* apps, batch, coordination */
 schema_check check_workload_spec;
+schema_check check_deployment_spec;
+schema_check check_deployment_status;
+schema_check check_replica_set_status;
+schema_check_update check_deployment_status_update;
+schema_check check_daemon_set_strategy;
+schema_check_update check_daemon_set_status;
+schema_check_kind check_controller_revision;
 schema_check check_cron_job_spec;
 schema_check_kind check_job;
-schema_check_update check_job_update;
+schema_check_update check_job_update, check_job_status;
+schema_check check_job_spec;
 schema_check check_lease_spec;
 
 /* scheduling */

@@ -145,11 +145,22 @@ void fill_stateful_set_spec(struct arena *a, struct json *spec, int64_t now_ns)
 		json_put_str(a, retention, "whenScaled", STR("Retain"));
 }
 
-/* A job that sets neither runs one pod once; one that sets only completions runs one at a time. */
+/*
+ * A job that sets neither runs one pod once; one that sets only completions runs one at a time.
+ * With a limit for each index the limit for all is off. A failure policy judges pods that have
+ * ended, so it needs them before they are replaced.
+ */
 void fill_job_spec(struct arena *a, struct json *spec, int64_t now_ns)
 {
+	bool each = json_getz(spec, "backoffLimitPerIndex") != NULL;
+	bool judges = json_getz(spec, "podFailurePolicy") != NULL;
+
 	(void)now_ns;
 	if (!json_getz(spec, "parallelism"))
 		set_number(a, spec, "completions", 1);
 	set_number(a, spec, "parallelism", 1);
+	set_number(a, spec, "backoffLimit", each ? INT32_MAX : 6);
+	if (is_unset(spec, "podReplacementPolicy"))
+		json_put_str(a, spec, "podReplacementPolicy",
+			     judges ? STR("Failed") : STR("TerminatingOrFailed"));
 }

@@ -4,6 +4,7 @@
  */
 #include "api/devices/checks.h"
 #include "base/core/map.h"
+#include "base/json/quantity.h"
 
 /* The table rejects a change; this rejects the removal of the answer. */
 void check_pool_request_status(struct validation *v, const struct json *object,
@@ -91,6 +92,89 @@ static void check_listed(struct validation *v, const struct json *listed,
 	map_release(&names);
 }
 
+/* Sums over the devices of a capacity. */
+struct capacity_sum {
+	struct quantity total, left;
+	bool used_up; /* nothing is left of it in some device, whose shares may exceed it */
+};
+
+static bool add_quantity(struct quantity *sum, const struct json *amount)
+{
+	struct quantity q;
+
+	if (!amount || !quantity_read(amount, &q))
+		return false;
+	sum->format = q.format;
+	*sum = quantity_add(*sum, q);
+	return true;
+}
+
+/* Returns false if the devices do not tell all of it. */
+static bool sum_capacity(const struct json *devices, struct str name, struct capacity_sum *ret_sum)
+{
+	*ret_sum = (struct capacity_sum){ .used_up = false };
+	JSON_FOREACH (it, devices) {
+		const struct json *capacity = json_get(json_getz(it, "capacity"), name);
+		struct quantity before = ret_sum->left;
+
+		if (!capacity)
+			continue;
+		if (!add_quantity(&ret_sum->total, capacity) ||
+		    !add_quantity(&ret_sum->left,
+				  json_get(json_getz(it, "availableCapacity"), name)))
+			return false;
+		ret_sum->used_up |= quantity_cmp(before, ret_sum->left) == 0;
+	}
+	return true;
+}
+
+static void check_sum(struct validation *v, const struct json *summary, const char *field,
+		      struct str name, struct quantity want, bool or_more,
+		      const struct field_path *path)
+{
+	struct field_path sums_at = field_path_name(path, field);
+	struct field_path at = field_path_key(&sums_at, name);
+	const struct json *is = json_get(json_getz(summary, field), name);
+	struct quantity q;
+	struct buf text = BUF_INIT(64);
+	int c;
+
+	if (!is || !quantity_read(is, &q))
+		return;
+	c = quantity_cmp(q, want);
+	(void)quantity_print(want, &text);
+	if (c < 0 || (c > 0 && !or_more))
+		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(json_str(is)),
+				  "must be %sthe sum over the devices (%.*s)",
+				  or_more ? "at least " : "", STR_ARG(buf_str(&text)));
+	buf_release(&text);
+}
+
+/*
+ * Where all devices are listed with capacities, their sums are those of the summary. So allocated
+ * and available amounts add up to the total, except that shares may take more than a device has (if
+ * its capacity became smaller).
+ */
+static void check_capacities(struct validation *v, const struct json *devices,
+			     const struct json *summary, const struct field_path *path)
+{
+	bool listed = false;
+
+	JSON_FOREACH (it, devices)
+		listed |= json_getz(it, "capacity") != NULL;
+	JSON_FOREACH (it, listed ? json_getz(summary, "totalCapacity") : NULL) {
+		struct str name = json_key(it);
+		struct capacity_sum sum;
+
+		if (!sum_capacity(devices, name, &sum))
+			continue;
+		check_sum(v, summary, "totalCapacity", name, sum.total, false, path);
+		check_sum(v, summary, "availableCapacity", name, sum.left, false, path);
+		check_sum(v, summary, "allocatedCapacity", name, quantity_sub(sum.total, sum.left),
+			  sum.used_up, path);
+	}
+}
+
 /* Checks that the status is about the slice that it is stored with. */
 void check_slice_status(struct validation *v, const struct json *status,
 			const struct field_path *path)
@@ -116,6 +200,8 @@ void check_slice_status(struct validation *v, const struct json *status,
 		    count_in(devices, "state", "PartiallyAllocated", ""), all, &summary_at);
 	check_count(v, summary, "unhealthyDevices", count_in(devices, "health", "Unhealthy", ""),
 		    all, &summary_at);
+	if (all)
+		check_capacities(v, devices, summary, &summary_at);
 	if (total > (int64_t)json_count(offered))
 		field_errors_addf(v->errs, FIELD_INVALID, &total_at, FIELD_I64(total),
 				  "must not be more than the devices in the slice (%zu)",

@@ -1,10 +1,11 @@
 /*
- * A path is a chain of steps. The search descends the chain depth first, so that the first value is
- * found first and nothing is collected. Where client-go would fail (an index beyond the end, a
- * comparison of different types), the branch finds nothing. A table shows the same: an empty cell.
+ * A path is a chain of steps. As in client-go, each step maps all values found so far to the next
+ * ones, which decides the order of what a union finds. An index beyond the end and a comparison of
+ * different types are errors, with client-go's messages.
  */
-#include "api/api_limits.h"
 #include "api/table/jsonpath.h"
+
+#include "api/api_limits.h"
 
 enum step_kind {
 	STEP_FIELD, /* .name */
@@ -37,6 +38,7 @@ struct branch {
 
 struct jsonpath {
 	const struct step *steps; /* NULL: the object itself */
+	bool plain; /* only names: at most one value, found without memory */
 };
 
 /* --- parsing ---------------------------------------------------------------------- */
@@ -269,7 +271,16 @@ static int parse_filter(struct parser *p)
 	return parse_condition(p, add_step(p, STEP_FILTER), str_of(rest.p, end));
 }
 
-/* Reads "text" or 'text'; a backslash before any character stands for that character. */
+/* The character that a backslash and `c` stand for. */
+static char unescape(char c)
+{
+	static const char from[] = "nrtabfv", to[] = "\n\r\t\a\b\f\v";
+	const char *at = strchr(from, c);
+
+	return c && at ? to[at - from] : c;
+}
+
+/* Reads "text" or 'text'; a backslash before any other character stands for that character. */
 static int parse_quote(struct parser *p)
 {
 	char quote = p->text.p[p->at++];
@@ -282,9 +293,10 @@ static int parse_quote(struct parser *p)
 		return jsonpath_refuse(p, "unterminated quoted string", STR_NULL);
 	text = arena_alloc(p->arena, p->at - from + 1);
 	for (size_t i = from; i < p->at; i++) {
-		if (p->text.p[i] == '\\' && i + 1 < p->at)
-			i++;
-		text[n++] = p->text.p[i];
+		bool escaped = p->text.p[i] == '\\' && i + 1 < p->at;
+
+		i += escaped;
+		text[n++] = escaped ? unescape(p->text.p[i]) : p->text.p[i];
 	}
 	p->at++;
 	add_step(p, STEP_LITERAL)->literal = json_make_str(p->arena, str_of(text, n));
@@ -380,6 +392,9 @@ int jsonpath_compile(struct arena *a, struct str text, const struct jsonpath **r
 	r = parse_steps(a, arena_str(a, text), 0, &steps, &path->steps, err);
 	if (r < 0)
 		return r;
+	path->plain = true;
+	for (const struct step *s = path->steps; s; s = s->next)
+		path->plain = path->plain && s->kind == STEP_FIELD;
 	*ret_path = path;
 	return 0;
 }
@@ -387,12 +402,54 @@ int jsonpath_compile(struct arena *a, struct str text, const struct jsonpath **r
 /* --- searching -------------------------------------------------------------------- */
 
 struct search {
-	size_t work;
-	unsigned depth;
+	struct arena *arena;
+	size_t *work; /* values that may still be visited */
+	struct error *err;
 };
 
-static const struct json *jsonpath_find(struct search *s, const struct step *step,
-					const struct json *v);
+static int search_steps(struct search *s, const struct step *step, struct jsonpath_values in,
+			struct jsonpath_values *ret_out);
+
+static int search_add(struct search *s, struct jsonpath_values *out, const struct json *v)
+{
+	if (*s->work == 0)
+		return error_set(s->err, ERR_TOO_LARGE, "jsonpath: too many values");
+	--*s->work;
+	/* The room is a power of two, so that the count says when it is full. */
+	if ((out->n & (out->n - 1)) == 0) {
+		const struct json **more = ARENA_ARRAY(s->arena, const struct json *,
+						       MAX(2 * out->n, 1));
+
+		if (out->n > 0)
+			memcpy(more, out->v, out->n * sizeof(*more));
+		out->v = more;
+	}
+	out->v[out->n++] = v;
+	return 0;
+}
+
+static int search_add_children(struct search *s, const struct json *v, struct jsonpath_values *out)
+{
+	int r = 0;
+
+	JSON_FOREACH (it, v)
+		r = r < 0 ? r : search_add(s, out, it);
+	return r;
+}
+
+static int refuse_list(struct search *s, const struct json *v, const char *why)
+{
+	static const char *const names[] = {
+		[JSON_NULL] = "<nil>",  [JSON_BOOL] = "bool",      [JSON_INT] = "int64",
+		[JSON_UINT] = "uint64", [JSON_DOUBLE] = "float64", [JSON_STRING] = "string",
+		[JSON_ARRAY] = "list",  [JSON_OBJECT] = "map",
+	};
+
+	return error_set(s->err, ERR_BAD_REQUEST, "%s is not array or slice%s", names[v->type],
+			 why);
+}
+
+/* --- filters ---------------------------------------------------------------------- */
 
 static bool compare_numbers(double a, double b, enum comparison comparison)
 {
@@ -412,7 +469,8 @@ static bool compare_numbers(double a, double b, enum comparison comparison)
 	}
 }
 
-static bool jsonpath_compare(const struct json *a, const struct json *b, enum comparison comparison)
+static int jsonpath_compare(struct search *s, const struct json *a, const struct json *b,
+			    enum comparison comparison)
 {
 	double x, y;
 
@@ -422,141 +480,212 @@ static bool jsonpath_compare(const struct json *a, const struct json *b, enum co
 		return compare_numbers(str_cmp(json_str(a), json_str(b)), 0, comparison);
 	if (json_is(a, JSON_BOOL) && json_is(b, JSON_BOOL) && comparison <= UNEQUAL)
 		return (a->boolean == b->boolean) == (comparison == EQUAL);
-	return false;
+	return error_set(s->err, ERR_BAD_REQUEST, "incompatible types for comparison");
 }
 
-static bool passes(struct search *s, const struct step *filter, const struct json *v)
+/* Finds one side of a comparison. 0: it has no value. */
+static int search_side(struct search *s, const struct step *steps, const struct json *v,
+		       const struct json **ret_value)
 {
-	const struct json *left = jsonpath_find(s, filter->left, v), *right;
+	struct jsonpath_values found;
+	int r = search_steps(s, steps, (struct jsonpath_values){ &v, 1 }, &found);
+
+	if (r < 0 || found.n == 0)
+		return r;
+	if (found.n > 1)
+		return error_set(s->err, ERR_BAD_REQUEST, "can only compare one element at a time");
+	*ret_value = found.v[0];
+	return 1;
+}
+
+static int search_exists(struct search *s, const struct step *steps, const struct json *v)
+{
+	struct search quiet = { s->arena, s->work, NULL };
+	struct jsonpath_values found;
+	int r = search_steps(&quiet, steps, (struct jsonpath_values){ &v, 1 }, &found);
+
+	if (r == -ERR_TOO_LARGE)
+		return error_set(s->err, ERR_TOO_LARGE, "jsonpath: too many values");
+	return r == 0 && found.n > 0;
+}
+
+static int passes(struct search *s, const struct step *filter, const struct json *v)
+{
+	const struct json *left = NULL, *right = NULL;
+	int r;
 
 	if (filter->comparison == EXISTS)
-		return left != NULL;
-	right = left ? jsonpath_find(s, filter->right, v) : NULL;
-	return right && jsonpath_compare(left, right, filter->comparison);
+		return search_exists(s, filter->left, v);
+	r = search_side(s, filter->left, v, &left);
+	if (r > 0)
+		r = search_side(s, filter->right, v, &right);
+	return r > 0 ? jsonpath_compare(s, left, right, filter->comparison) : r;
 }
 
-static const struct json *find_filtered(struct search *s, const struct step *step,
-					const struct json *v)
+static int search_filtered(struct search *s, const struct step *step, const struct json *v,
+			   struct jsonpath_values *out)
 {
-	const struct json *found;
+	int r = 0;
 
 	if (!json_is(v, JSON_ARRAY))
-		return NULL;
+		return refuse_list(s, v, " and cannot be filtered");
 	JSON_FOREACH (item, v) {
-		found = passes(s, step, item) ? jsonpath_find(s, step->next, item) : NULL;
-		if (found || s->work == 0)
-			return found;
+		r = passes(s, step, item);
+		if (r > 0)
+			r = search_add(s, out, item);
+		if (r < 0)
+			break;
 	}
-	return NULL;
+	return r;
 }
 
-static const struct json *find_sliced(struct search *s, const struct step *step,
-				      const struct json *v)
+/* --- steps ------------------------------------------------------------------------ */
+
+static int refuse_index(struct search *s, int64_t index, int64_t n)
 {
-	int64_t n = (int64_t)json_count(v), from = step->from, to = step->has_to ? step->to : n, i;
-	const struct json *found;
+	return error_set(s->err, ERR_BAD_REQUEST,
+			 "array index out of bounds: index %lld, length %lld", (long long)index,
+			 (long long)n);
+}
+
+static int search_sliced(struct search *s, const struct step *step, const struct json *v,
+			 struct jsonpath_values *out)
+{
+	int64_t n = (int64_t)json_count(v), from = step->from, to = step->has_to ? step->to : n;
+	int64_t i = 0;
+	int r = 0;
 
 	if (!json_is(v, JSON_ARRAY))
-		return NULL;
+		return refuse_list(s, v, "");
 	from = from < 0 ? from + n : from;
-	to = step->single ? from + 1 : to < 0 ? to + n : MIN(to, n);
-	if (from < 0 || from >= n || step->by < 1)
-		return NULL;
-	i = 0;
+	to = step->single ? from + 1 : to < 0 ? to + n : to;
+	if (from == to)
+		return 0;
+	if (from < 0 || from >= n)
+		return refuse_index(s, from, n);
+	if (to < 0 || to > n)
+		return refuse_index(s, to - 1, n);
+	if (from > to)
+		return error_set(s->err, ERR_BAD_REQUEST,
+				 "starting index %lld is greater than ending index %lld",
+				 (long long)from, (long long)to);
+	if (step->by < 1)
+		return error_set(s->err, ERR_BAD_REQUEST, "step must be > 0");
 	JSON_FOREACH (item, v) {
 		int64_t at = i++;
 
-		if (at < from || at >= to || (at - from) % step->by != 0)
-			continue;
-		found = jsonpath_find(s, step->next, item);
-		if (found || s->work == 0)
-			return found;
+		if (r == 0 && at >= from && at < to && (at - from) % step->by == 0)
+			r = search_add(s, out, item);
 	}
-	return NULL;
+	return r;
 }
 
-static const struct json *find_in_children(struct search *s, const struct step *step,
-					   const struct json *v)
+/* The value, if it has anything below it, then everything below it. */
+static int search_below(struct search *s, const struct json *v, struct jsonpath_values *out)
 {
-	const struct json *found;
+	int r;
 
-	JSON_FOREACH (item, v) {
-		found = jsonpath_find(s, step, item);
-		if (found || s->work == 0)
-			return found;
-	}
-	return NULL;
+	if (json_is(v, JSON_STRING) ? v->n == 0 : json_count(v) == 0)
+		return 0;
+	r = search_add(s, out, v);
+	JSON_FOREACH (it, v)
+		r = r < 0 ? r : search_below(s, it, out);
+	return r;
 }
 
-/* Searches for what follows ".." in the value itself, then in everything below it. */
-static const struct json *find_below(struct search *s, const struct step *step,
-				     const struct json *v)
-{
-	const struct json *found;
-
-	if (!json_is_container(v))
-		return NULL;
-	found = jsonpath_find(s, step->next, v);
-	return found ? found : find_in_children(s, step, v);
-}
-
-static const struct json *find_in_union(struct search *s, const struct step *step,
-					const struct json *v)
-{
-	const struct json *found;
-
-	for (const struct branch *b = step->branches; b; b = b->next) {
-		found = jsonpath_find(s, b->steps, v);
-		found = found ? jsonpath_find(s, step->next, found) : NULL;
-		if (found || s->work == 0)
-			return found;
-	}
-	return NULL;
-}
-
-static const struct json *find_step(struct search *s, const struct step *step, const struct json *v)
+/* What one value becomes. A null has nothing in it, and is nothing to fail for. */
+static int search_value(struct search *s, const struct step *step, const struct json *v,
+			struct jsonpath_values *out)
 {
 	const struct json *child;
 
+	if (v->type == JSON_NULL && step->kind != STEP_LITERAL && step->kind != STEP_FILTER)
+		return 0;
 	switch (step->kind) {
 	case STEP_FIELD:
 		child = json_is(v, JSON_OBJECT) ? json_get(v, step->name) : NULL;
-		return child ? jsonpath_find(s, step->next, child) : NULL;
+		return child ? search_add(s, out, child) : 0;
 	case STEP_SLICE:
-		return find_sliced(s, step, v);
+		return search_sliced(s, step, v, out);
 	case STEP_WILDCARD:
-		return find_in_children(s, step->next, v);
+		return search_add_children(s, v, out);
 	case STEP_RECURSIVE:
-		return find_below(s, step, v);
+		return search_below(s, v, out);
 	case STEP_FILTER:
-		return find_filtered(s, step, v);
-	case STEP_UNION:
-		return find_in_union(s, step, v);
-	case STEP_LITERAL:
-		return step->next ? NULL : step->literal;
+		return search_filtered(s, step, v, out);
+	default:
+		return search_add(s, out, step->literal);
 	}
-	return NULL;
 }
 
-static const struct json *jsonpath_find(struct search *s, const struct step *step,
-					const struct json *v)
+/* All that the first branch finds, then all that the second one does. */
+static int search_union(struct search *s, const struct step *step, struct jsonpath_values in,
+			struct jsonpath_values *out)
 {
-	const struct json *found;
+	struct jsonpath_values found;
+	int r = 0;
 
-	if (!step)
-		return v;
-	if (s->work == 0 || s->depth >= OBJECT_DEPTH_MAX)
-		return NULL;
-	s->work--;
-	s->depth++;
-	found = find_step(s, step, v);
-	s->depth--;
-	return found;
+	for (const struct branch *b = step->branches; b && r == 0; b = b->next) {
+		r = search_steps(s, b->steps, in, &found);
+		for (size_t i = 0; r == 0 && i < found.n; i++)
+			r = search_add(s, out, found.v[i]);
+	}
+	return r;
+}
+
+static int search_step(struct search *s, const struct step *step, struct jsonpath_values in,
+		       struct jsonpath_values *out)
+{
+	int r = 0;
+
+	if (step->kind == STEP_UNION)
+		return search_union(s, step, in, out);
+	/* A text is one, whatever came before it. */
+	if (step->kind == STEP_LITERAL && json_is(step->literal, JSON_STRING))
+		return search_add(s, out, step->literal);
+	for (size_t i = 0; i < in.n && r == 0; i++)
+		r = search_value(s, step, in.v[i], out);
+	return r;
+}
+
+static int search_steps(struct search *s, const struct step *step, struct jsonpath_values in,
+			struct jsonpath_values *ret_out)
+{
+	for (; step; step = step->next) {
+		struct jsonpath_values out = { NULL, 0 };
+		int r = search_step(s, step, in, &out);
+
+		if (r < 0)
+			return r;
+		in = out;
+	}
+	*ret_out = in;
+	return 0;
+}
+
+int jsonpath_find(const struct jsonpath *path, const struct json *root, struct arena *a,
+		  size_t *work, struct jsonpath_values *ret_values, struct error *err)
+{
+	struct search s = { .arena = a, .work = work, .err = err };
+	const struct json **first = ARENA_NEW(a, const struct json *);
+
+	*first = root;
+	return search_steps(&s, path->steps, (struct jsonpath_values){ first, 1 }, ret_values);
 }
 
 const struct json *jsonpath_first(const struct jsonpath *path, const struct json *root)
 {
-	struct search s = { .work = JSONPATH_WORK_MAX };
+	CLEANUP(arena_release) struct arena a;
+	struct jsonpath_values found = { NULL, 0 };
+	size_t work = JSONPATH_WORK_MAX;
 
-	return jsonpath_find(&s, path->steps, root);
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (path->plain) {
+		for (const struct step *s = path->steps; s && root; s = s->next)
+			root = json_is(root, JSON_OBJECT) ? json_get(root, s->name) : NULL;
+		return root;
+	}
+	if (jsonpath_find(path, root, &a, &work, &found, NULL) < 0 || found.n == 0)
+		return NULL;
+	return found.v[0];
 }

@@ -1,6 +1,5 @@
 /*
- * Deployments and jobs. This project has no controllers for them, but others may run against this
- * server and rely on these rules.
+ * Deployments and jobs. Their controllers rely on these rules, ours and upstream's.
  */
 #include "api/write/strategies.h"
 
@@ -27,7 +26,19 @@ static void set_when_absent(struct write *w, struct json *map, const char *key, 
 		json_put_str(w->arena, map, key, value);
 }
 
-void strategy_job_create(struct write *w, struct json *object)
+/* As upstream's defaults, which see a stored job with the labels of its template. */
+static void job_labels_fill(struct write *w, struct json *object)
+{
+	const struct json *spec = json_getz(object, "spec");
+	const struct json *labels = json_pointer(spec, STR("/template/metadata/labels"));
+	struct json *meta = json_need_object(w->arena, object, "metadata"), *copy;
+
+	if (json_count(json_getz(meta, "labels")) == 0 && json_count(labels) > 0 &&
+	    json_copy(w->arena, labels, &copy, NULL) == 0)
+		json_setz(meta, "labels", copy);
+}
+
+static void job_selector_make(struct write *w, struct json *object)
 {
 	static const char *const names[] = { "job-name", "batch.kubernetes.io/job-name" };
 	static const char *const uids[] = { "controller-uid",
@@ -48,4 +59,10 @@ void strategy_job_create(struct write *w, struct json *object)
 	match = json_need_object(w->arena, json_need_object(w->arena, spec, "selector"),
 				 "matchLabels");
 	set_when_absent(w, match, uids[1], uid);
+}
+
+void strategy_job_create(struct write *w, struct json *object)
+{
+	job_selector_make(w, object);
+	job_labels_fill(w, object);
 }

@@ -255,6 +255,7 @@ static void a_job_selects_its_own_pods(void **state)
 	uid = fixture_at(&f, job, "/metadata/uid");
 	assert_at(&f, job, "/spec/selector/matchLabels/batch.kubernetes.io~1controller-uid", uid);
 	assert_at(&f, job, "/spec/template/metadata/labels/job-name", "j");
+	assert_at(&f, job, "/metadata/labels/batch.kubernetes.io~1controller-uid", uid);
 	fixture_release(&f);
 }
 

@@ -5,6 +5,7 @@
 
 #include <link.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,10 +66,26 @@ void mem_give_back(void)
 	(void)malloc_trim(0);
 }
 
+/* Then code was changed by the loader, and the file has another one. */
+static bool has_text_relocations(const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *d = NULL;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_TEXTREL || (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_TEXTREL))
+			return true;
+	return false;
+}
+
 static int drop_segments(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
 {
 	const uintptr_t *page = arg;
 
+	if (has_text_relocations(info))
+		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(*page - 1);

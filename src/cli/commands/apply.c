@@ -122,7 +122,10 @@ static int commands_apply(struct work *p, const struct manifest *m, struct error
 	r = print_results(p, err);
 	if (r == 0 && m->items.n == 0)
 		r = error_set(err, ERR_BAD_REQUEST, "the manifests contain no objects");
-	if (r == 0 && p->failed > 0)
+	/* The failure of a single object was reported: one message is enough. */
+	if (r == 0 && p->failed > 0 && m->items.n == 1)
+		p->cli->status = CLI_FAILURE;
+	else if (r == 0 && p->failed > 0)
 		r = error_set(err, ERR_INVALID, "%zu of %zu objects could not be applied",
 			      p->failed, m->items.n);
 	return r;

@@ -18,14 +18,13 @@ static const struct flag root_flags[] = {
 };
 
 static const struct command *const rows[] = {
-	&cmd_up,        &cmd_demo,         &cmd_status,     &cmd_logs,
-	&cmd_down,      &cmd_doctor,       &cmd_server,     &cmd_controller,
-	&cmd_scheduler, &cmd_node,         &cmd_driver,     &cmd_cni,
-	&cmd_get,       &cmd_apply,        &cmd_diff,       &cmd_delete,
-	&cmd_describe,  &cmd_explain_fit,  &cmd_top,        &cmd_watch,
-	&cmd_page,      &cmd_podresources, &cmd_store,      &cmd_probe,
-	&cmd_cel,       &cmd_codec,        &cmd_completion, &cmd_help,
-	&cmd_man,       &cmd_version,      &cmd_confine,    NULL,
+	&cmd_up,    &cmd_demo,   &cmd_status,  &cmd_logs,       &cmd_down,
+	&cmd_reset, &cmd_doctor, &cmd_server,  &cmd_controller, &cmd_scheduler,
+	&cmd_node,  &cmd_driver, &cmd_cni,     &cmd_ui,         &cmd_get,
+	&cmd_apply, &cmd_diff,   &cmd_delete,  &cmd_describe,   &cmd_explain_fit,
+	&cmd_top,   &cmd_watch,  &cmd_history, &cmd_page,       &cmd_podresources,
+	&cmd_store, &cmd_probe,  &cmd_cel,     &cmd_codec,      &cmd_completion,
+	&cmd_help,  &cmd_man,    &cmd_version, &cmd_confine,    NULL,
 };
 
 static int run_root(struct cli *cli, struct error *err UNUSED)
@@ -47,4 +46,5 @@ const struct command commands_root = {
 	.options_size = sizeof(struct root_options),
 	.run = run_root,
 	.subcommands = rows,
+	.complete = complete_names,
 };

@@ -24,10 +24,12 @@ extern const struct command cmd_describe; /* commands/describe.c */
 extern const struct command cmd_diff; /* commands/diff.c */
 extern const struct command cmd_doctor; /* commands/doctor.c */
 extern const struct command cmd_down; /* commands/down.c */
+extern const struct command cmd_reset; /* commands/reset.c */
 extern const struct command cmd_driver; /* commands/driver.c */
 extern const struct command cmd_explain_fit; /* commands/explain_fit.c */
 extern const struct command cmd_get; /* commands/get.c */
 extern const struct command cmd_help; /* commands/help.c */
+extern const struct command cmd_history; /* commands/history.c */
 extern const struct command cmd_logs; /* commands/logs.c */
 extern const struct command cmd_man; /* commands/man.c */
 extern const struct command cmd_node; /* commands/node.c */
@@ -40,8 +42,13 @@ extern const struct command cmd_server; /* commands/server.c */
 extern const struct command cmd_status; /* commands/status.c */
 extern const struct command cmd_store; /* commands/store.c */
 extern const struct command cmd_top; /* commands/top.c */
+extern const struct command cmd_ui; /* commands/ui.c */
 extern const struct command cmd_up; /* commands/up.c */
 extern const struct command cmd_version; /* commands/version.c */
 extern const struct command cmd_watch; /* commands/watch.c */
+
+struct completion_query;
+/* Offers names that a server knows: commands/complete_names.c. */
+void complete_names(struct cli *cli, const struct completion_query *query, struct buf *out);
 
 #endif

@@ -30,7 +30,7 @@
 
 struct confine_options {
 	int64_t parent;
-	const char *capabilities, *folder, *syscalls;
+	const char *capabilities, *folder, *syscalls, *program;
 	int64_t uid; /* 0: keep the current user */
 	struct flag_list groups, execute, read, write;
 	bool landlock;
@@ -44,6 +44,8 @@ static const struct flag flags[] = {
 	  .help = "root capabilities to keep; bind: listen on ports below 1024" },
 	{ "folder", 0, FLAG_STRING(struct confine_options, folder), .arg = "DIR",
 	  .help = "folder that must stay accessible" },
+	{ "program", 0, FLAG_STRING(struct confine_options, program), .arg = "PATH",
+	  .help = "run this program instead of devplane" },
 	{ "uid", 0, FLAG_INT(struct confine_options, uid), .arg = "ID", .initial = "0", .min = 0,
 	  .max = UINT32_MAX - 1, .help = "become this user, and its group; 0: stay root" },
 	{ "groups", 0, FLAG_LIST(struct confine_options, groups), .arg = "ID",
@@ -276,7 +278,7 @@ static int confine(const struct confine_options *o, struct arena *a, const char 
 		r = limit_files(o, err);
 	if (r == 0)
 		r = become_user(o, err);
-	*ret_program = own_program(a);
+	*ret_program = o->program ? o->program : own_program(a);
 	if (r == 0)
 		r = drop_capabilities(o, *ret_program, err);
 	if (r == 0)
@@ -291,13 +293,14 @@ static int confine_run(struct cli *cli, struct error *err)
 	char **argv = ARENA_ARRAY(&cli->arena, char *, cli->operands.n + 2);
 	int r;
 
-	argv[0] = arena_strdup(&cli->arena, str_from(cli->root->name));
+	argv[0] = arena_strdup(&cli->arena, str_from(o->program ? o->program : cli->root->name));
 	for (size_t i = 0; i < cli->operands.n; i++)
 		argv[i + 1] = arena_strdup(&cli->arena, str_from(cli->operands.v[i]));
 	r = confine(o, &cli->arena, &program, err);
 	if (r < 0)
 		return r;
-	(void)setenv(SYSCALLS_VARIABLE, o->syscalls, 1);
+	if (!o->program)
+		(void)setenv(SYSCALLS_VARIABLE, o->syscalls, 1);
 	(void)execv(program, argv);
 	return error_set_errno(err, ERR_IO, errno, "cannot run %s", program);
 }

@@ -1,5 +1,6 @@
 /*
- * `devplane controller`: namespaces, garbage collection, service accounts, pods' claims,
+ * `devplane controller`: namespaces, garbage collection, service accounts, pods' claims, Jobs,
+ * `devplane controller`: namespaces, garbage collection, service accounts, pods' claims, nodes,
  * availability of devices, network endpoints. Flags that kube-controller-manager has keep its
  * names and meaning.
  */
@@ -7,6 +8,8 @@
 
 #include "api/schema/gates.h"
 #include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "base/system/file.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
@@ -15,15 +18,20 @@
 
 struct controller_options {
 	struct role_options role;
+	struct endpoint_guard_options guard;
 	const char *kubeconfig, *context, *metrics_address, *root_ca_file;
 	struct flag_list feature_gates, controllers;
 	bool leader_elect;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
 	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs, qps, burst;
+	int64_t deployment_syncs, replica_set_syncs;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
 	int64_t taint_after, taint_clear_after; /* ns */
 	int64_t taint_percent;
+	int64_t node_grace, node_startup_grace; /* ns */
+	int64_t node_taint_syncs, large_cluster, finished_pods, pod_quarantine /* ns */;
+	const char *eviction_rate, *secondary_rate, *unhealthy_zone;
 };
 
 #define YEAR (365 * 86400 * CLOCK_SEC)
@@ -82,6 +90,12 @@ static const struct flag flags[] = {
 	{ "concurrent-resourceclaim-syncs", 0, FLAG_INT(struct controller_options, claim_syncs),
 	  .arg = "COUNT", .initial = "50", .min = 1, .max = 1000,
 	  .help = "pods and claims to process in parallel" },
+	{ "concurrent-deployment-syncs", 0, FLAG_INT(struct controller_options, deployment_syncs),
+	  .arg = "COUNT", .initial = "5", .min = 1, .max = 1000,
+	  .help = "Deployments to process in parallel" },
+	{ "concurrent-replicaset-syncs", 0, FLAG_INT(struct controller_options, replica_set_syncs),
+	  .arg = "COUNT", .initial = "5", .min = 1, .max = 1000,
+	  .help = "ReplicaSets to process in parallel" },
 	{ "concurrent-resourceslice-status-syncs", 0,
 	  FLAG_INT(struct controller_options, slice_syncs), .arg = "COUNT", .initial = "32",
 	  .min = 1, .max = 1000, .help = "ResourceSlice statuses to write in parallel" },
@@ -106,8 +120,38 @@ static const struct flag flags[] = {
 	{ "device-health-taint-percent", 0, FLAG_INT(struct controller_options, taint_percent),
 	  .arg = "PERCENT", .initial = "50", .min = 1, .max = 100,
 	  .help = "maximum share of a pool's devices to taint, in percent; at least one device" },
+	{ "node-monitor-grace-period", 0, FLAG_DURATION(struct controller_options, node_grace),
+	  .arg = "TIME", .initial = "50s", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "time without a heartbeat after which a node's state is Unknown" },
+	{ "node-startup-grace-period", 0,
+	  FLAG_DURATION(struct controller_options, node_startup_grace), .arg = "TIME",
+	  .initial = "1m", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "the same for a node that has not posted its status yet" },
+	{ "node-eviction-rate", 0, FLAG_STRING(struct controller_options, eviction_rate),
+	  .arg = "RATE", .initial = "0.1",
+	  .help = "nodes per second and zone whose pods may be evicted because the node is lost" },
+	{ "secondary-node-eviction-rate", 0, FLAG_STRING(struct controller_options, secondary_rate),
+	  .arg = "RATE", .initial = "0.01",
+	  .help = "the same for an unhealthy zone with more than --large-cluster-size-threshold "
+		  "nodes; smaller ones have 0" },
+	{ "unhealthy-zone-threshold", 0, FLAG_STRING(struct controller_options, unhealthy_zone),
+	  .arg = "SHARE", .initial = "0.55",
+	  .help = "share of nodes that are not ready, at least 3, that makes a zone unhealthy" },
+	{ "large-cluster-size-threshold", 0, FLAG_INT(struct controller_options, large_cluster),
+	  .arg = "COUNT", .initial = "50", .min = 0, .max = 1000000,
+	  .help = "number of nodes above which a zone is large" },
+	{ "concurrent-taint-eviction-syncs", 0,
+	  FLAG_INT(struct controller_options, node_taint_syncs), .arg = "COUNT", .initial = "8",
+	  .min = 1, .max = 1000, .help = "pods to evict from tainted nodes in parallel" },
+	{ "terminated-pod-gc-threshold", 0, FLAG_INT(struct controller_options, finished_pods),
+	  .arg = "COUNT", .initial = "12500", .min = 0, .max = 100000000,
+	  .help = "finished pods to keep; the oldest of more are deleted; 0: keep all" },
+	{ "orphaned-pod-quarantine", 0, FLAG_DURATION(struct controller_options, pod_quarantine),
+	  .arg = "TIME", .initial = "40s", .min = CLOCK_MS, .max = YEAR,
+	  .help = "time for which a node must be missing before its pods are deleted" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
+	ENDPOINT_GUARD_FLAGS(struct controller_options, guard),
 	ROLE_FLAGS(struct controller_options, role),
 	{ NULL },
 };
@@ -182,7 +226,57 @@ static int read_files(struct control *v, struct error *err)
 	return r;
 }
 
+/* A decimal number from 0 to `max`; none is written as a negative one, which means 0. */
+static int read_rate(struct control *v, const char *flag, const char *text, double max,
+		     double *ret_rate, struct error *err)
+{
+	struct json *number = NULL;
+	struct arena a;
+	double rate = -1;
+	bool ok;
+
+	arena_init(&a, KIB);
+	ok = json_parse(&a, str_from(text), NULL, &number, NULL) == 0 && json_f64(number, &rate) &&
+	     rate >= 0 && rate <= max;
+	arena_release(&a);
+	if (!ok)
+		return cli_bad_usage(v->cli, err, "%s: \"%s\" is not a number from 0 to %g", flag,
+				     text, max);
+	*ret_rate = rate > 0 ? rate : -1;
+	return 0;
+}
+
+static int read_rates(struct control *v, struct error *err)
+{
+	const struct controller_options *o = v->options;
+	struct node_lifecycle_opts *to = &v->opts.node_lifecycle;
+	int r = read_rate(v, "--node-eviction-rate", o->eviction_rate, 1e6, &to->rate, err);
+
+	if (r == 0)
+		r = read_rate(v, "--secondary-node-eviction-rate", o->secondary_rate, 1e6,
+			      &to->secondary_rate, err);
+	if (r == 0)
+		r = read_rate(v, "--unhealthy-zone-threshold", o->unhealthy_zone, 1, &to->unhealthy,
+			      err);
+	return r;
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
+
+static void set_node_opts(struct control *v, const struct node_lifecycle_opts *rates)
+{
+	const struct controller_options *o = v->options;
+
+	v->opts.node_lifecycle = *rates;
+	v->opts.node_lifecycle.grace_ms = o->node_grace / CLOCK_MS;
+	v->opts.node_lifecycle.startup_grace_ms = o->node_startup_grace / CLOCK_MS;
+	v->opts.node_lifecycle.large = (size_t)o->large_cluster;
+	v->opts.node_taints_workers = (unsigned)o->node_taint_syncs;
+	v->opts.pod_garbage = (struct pod_garbage_opts){
+		.threshold = o->finished_pods ? o->finished_pods : -1,
+		.quarantine_ms = o->pod_quarantine / CLOCK_MS,
+	};
+}
 
 static int controller_read_all(void *arg, struct error *err)
 {
@@ -190,6 +284,8 @@ static int controller_read_all(void *arg, struct error *err)
 	struct gates gates;
 	int r = read_parts(v, &v->opts.parts, err);
 
+	if (r == 0)
+		r = read_rates(v, err);
 	if (r == 0)
 		r = role_gates(v->cli, &v->options->feature_gates, &gates, err);
 	if (r == 0)
@@ -208,6 +304,7 @@ static int controller_start(void *arg, struct error *err)
 {
 	struct control *v = arg;
 	const struct controller_options *o = v->options;
+	struct node_lifecycle_opts rates = v->opts.node_lifecycle;
 
 	v->opts = (struct controller_opts){
 		.loop = v->frame.role.loop,
@@ -231,6 +328,8 @@ static int controller_start(void *arg, struct error *err)
 		.claims = { .workers = (unsigned)o->claim_syncs },
 		.slice_status_workers = (unsigned)o->slice_syncs,
 		.taint_eviction_workers = (unsigned)o->taint_syncs,
+		.deployment_workers = (unsigned)o->deployment_syncs,
+		.replica_set_workers = (unsigned)o->replica_set_syncs,
 		.health_taints = { .after_ms = o->taint_after / CLOCK_MS,
 				   .clear_ms = o->taint_clear_after / CLOCK_MS,
 				   .percent = (unsigned)o->taint_percent },
@@ -239,6 +338,7 @@ static int controller_start(void *arg, struct error *err)
 		.on_lost = elected_role_lost,
 		.arg = &v->frame,
 	};
+	set_node_opts(v, &rates);
 	return controller_new(&v->opts, &v->controller, err);
 }
 
@@ -278,8 +378,8 @@ static int controller_run(struct cli *cli, struct error *err)
 	struct control v = { .cli = cli,
 			     .options = cli->options,
 			     .root_ca = BUF_INIT(PEM_FILE_MAX) };
-	int r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops,
-				 &v, err);
+	struct elected_role_serving serving = { v.options->metrics_address, &v.options->guard };
+	int r = elected_role_run(&v.frame, cli, &v.options->role, &serving, &ops, &v, err);
 
 	buf_release(&v.root_ca);
 	return r;
@@ -295,13 +395,15 @@ const struct command cmd_controller = {
 	.name = "controller",
 	.summary = "run controllers: namespaces, garbage collection, accounts, claims",
 	.group = COMMAND_ROLE,
-	.about = "Controllers for a devplane server or kube-apiserver. They empty deleted "
-		 "namespaces, delete objects whose owners are gone, give every namespace its "
-		 "default ServiceAccount and kube-root-ca.crt, create claims of pods from "
-		 "templates, release unused claims, and publish in ResourceSlices which devices "
-		 "are free. You can run several: only the one that holds the lease works.\n\n"
-		 "SIGTERM stops it cleanly and releases the lease. If it loses the lease, it exits "
-		 "with an error.",
+	.about =
+		"Controllers for a devplane server or kube-apiserver. They empty deleted "
+		"namespaces, delete objects whose owners are gone, give every namespace its "
+		"default ServiceAccount and kube-root-ca.crt, create claims of pods from "
+		"templates, release unused claims, taint nodes that are lost and evict their pods, "
+		"and publish in ResourceSlices which devices are free. You can run several: only "
+		"the one that holds the lease works.\n\n"
+		"SIGTERM stops it cleanly and releases the lease. If it loses the lease, it exits "
+		"with an error.",
 	.examples =
 		"  devplane controller --kubeconfig d/admin.kubeconfig\n"
 		"  devplane controller --kubeconfig d/admin.kubeconfig --leader-elect=false \\\n"

@@ -226,7 +226,10 @@ static int delete_all(struct deletion *d, struct error *err)
 		r = delete_args(d, err);
 	for (size_t i = 0; r == 0 && d->options->wait && i < d->doomed.n; i++)
 		r = delete_wait_for(d, &d->doomed.v[i], err);
-	if (r == 0 && d->failed > 0)
+	/* The failure of a single object was reported: one message is enough. */
+	if (r == 0 && d->failed > 0 && d->asked == 1)
+		d->cli->status = CLI_FAILURE;
+	else if (r == 0 && d->failed > 0)
 		r = error_set(err, ERR_INVALID, "%zu of %zu objects could not be deleted",
 			      d->failed, d->asked);
 	return r;

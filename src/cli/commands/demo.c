@@ -38,7 +38,7 @@ struct demo_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct demo_options),
 	{ "story", 0, FLAG_LIST(struct demo_options, stories), .arg = "NAME",
-	  .usual = "health|pools|network|disks|watch",
+	  .usual = "health|job|deployment|pools|network|disks|watch",
 	  .help = "run only this story; may be repeated" },
 	{ "list", 0, FLAG_BOOL(struct demo_options, list), .help = "list the stories" },
 	{ "fast", 0, FLAG_BOOL(struct demo_options, fast),
@@ -95,15 +95,18 @@ static const char *filled(struct demo *d, const char *text)
 	struct str rest = str_from(text);
 	ptrdiff_t at, end;
 
-	while ((at = str_find(rest, STR("${"))) >= 0 && (end = str_chr(rest, '}')) > at) {
-		const char *value = demo_value_of(d,
-						  str_of(rest.p + at + 2, (size_t)(end - at - 2)));
+	while ((at = str_find(rest, STR("${"))) >= 0) {
+		struct str name = str_skip(rest, (size_t)at + 2);
+		const char *value;
 
+		/* There may be a '}' before, in a jsonpath. */
+		end = str_chr(name, '}');
+		value = end < 0 ? NULL : demo_value_of(d, str_of(name.p, (size_t)end));
 		if (!value)
 			return NULL;
 		(void)buf_add(&out, rest.p, (size_t)at);
 		(void)buf_addz(&out, value);
-		rest = str_skip(rest, (size_t)end + 1);
+		rest = str_skip(name, (size_t)end + 1);
 	}
 	(void)buf_add_str(&out, rest);
 	return arena_strdup(&d->cli->arena, buf_str(&out));
@@ -328,9 +331,9 @@ static int tell_all(struct demo *d, struct error *err)
 
 static void list_stories(struct cli *cli)
 {
-	(void)fprintf(cli->out, "%-9s %-13s %s\n", "NAME", "KEP", "STORY");
+	(void)fprintf(cli->out, "%-11s %-13s %s\n", "NAME", "KEP", "STORY");
 	for (const struct demo_story *s = demo_stories; s->name; s++)
-		(void)fprintf(cli->out, "%-9s %-13s %s\n", s->name, s->kep, s->title);
+		(void)fprintf(cli->out, "%-11s %-13s %s\n", s->name, s->kep, s->title);
 }
 
 /* --- the cluster ----------------------------------------------------------------------------- */

@@ -197,24 +197,55 @@ static int show_arg(struct run *v, const struct object_arg *arg, struct error *e
 	return MIN(r, 0);
 }
 
-static int show_pools(struct run *v, const struct pool_args *args, struct error *err)
+static void show_pool(struct run *v, const struct device_pool *p, struct str note)
+{
+	struct describe d = describe_begin(v);
+
+	describe_pool_text(&d, p, note, describe_classes(&d, p->slices, p->n));
+	describe_print(v, &d);
+	buf_release(&d.text);
+}
+
+static void show_device(struct run *v, const struct device_pool *p,
+			const struct device_view_slice *s, const struct json *device,
+			struct str note)
+{
+	struct describe d = describe_begin(v);
+
+	describe_device_text(&d, p, s, device, note);
+	describe_print(v, &d);
+	buf_release(&d.text);
+}
+
+static void show_devices(struct run *v, const struct pool_args *args, const struct device_pool *p,
+			 struct str note)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct device_view_slice *s = &p->slices[i];
+
+		JSON_FOREACH (it, json_getz(s->spec, "devices")) {
+			if (!s->older && pool_args_has_device(args, p, json_text_at(it, "name")))
+				show_device(v, p, s, it, note);
+		}
+	}
+}
+
+static int show_made(struct run *v, const struct pool_args *args, struct error *err)
 {
 	struct pool_args_found f;
 	int r;
 
 	if (v->options->selector)
 		return cli_bad_usage(v->cli, err,
-				     "pools are made from slices: they have no labels");
+				     "pools and devices are made from slices: they have no labels");
 	r = pool_args_load(&v->kube, args, v->hidden, &f, err);
 	for (size_t i = 0; r == 0 && i < f.n; i++) {
-		const struct device_pool *p = &f.pools[i];
-		struct describe d = describe_begin(v);
-
-		describe_pool_text(&d, p, f.view.note, describe_classes(&d, p->slices, p->n));
-		describe_print(v, &d);
-		buf_release(&d.text);
+		if (args->devices)
+			show_devices(v, args, &f.pools[i], f.view.note);
+		else
+			show_pool(v, &f.pools[i], f.view.note);
 	}
-	if (r == 0 && f.n == 0)
+	if (r == 0 && v->shown == 0)
 		(void)fputs("No resources found\n", v->cli->err);
 	return r;
 }
@@ -230,13 +261,8 @@ static int commands_describe(struct run *v, struct error *err)
 	if (r == 0)
 		r = pool_args_parse(&v->kube, &v->cli->operands, &pools, err);
 	v->sight = claim_sight_new(&v->kube);
-	if (r > 0 && pools.devices)
-		return cli_bad_usage(v->cli, err,
-				     "devices are described with their pool: write `%s describe "
-				     "pool/NAME`",
-				     v->cli->program);
 	if (r > 0)
-		return show_pools(v, &pools, err);
+		return show_made(v, &pools, err);
 	if (r == 0)
 		r = object_args_parse(&v->kube, &v->cli->operands, &args, err);
 	for (size_t i = 0; r == 0 && i < args.n; i++)
@@ -258,12 +284,13 @@ const struct command cmd_describe = {
 	.summary = "show an object in detail, with devices, health and events",
 	.usage = "TYPE [NAME..] | TYPE/NAME.. [FLAGS]",
 	.about = "Prints what `kubectl describe` prints, and more: for pods, the devices of their "
-		 "containers and the health of these; for slices, nodes and pools (\"resourcepool "
-		 "NAME\"), which devices are free and who holds the others. NAME can be a prefix "
-		 "of names.",
+		 "containers and the health of these; for slices, nodes, pools (\"resourcepool "
+		 "NAME\") and devices (\"device [[DRIVER/]POOL/]NAME\"), which devices are free "
+		 "and who holds the others. NAME can be a prefix of names.",
 	.examples = "  devplane describe pod train-0\n"
 		    "  devplane describe node/n1\n"
 		    "  devplane describe resourcepool gpus\n"
+		    "  devplane describe device gpu.sim.devplane.dev/demo-0/gpu-0\n"
 		    "  devplane describe resourceclaims -l app=train\n",
 	.group = COMMAND_OBJECT,
 	.flags = flags,

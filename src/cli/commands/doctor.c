@@ -12,13 +12,18 @@ enum { FINDINGS_MAX = 1000 };
 
 struct doctor_options {
 	struct kube_options kube;
-	const char *data_dir, *output;
+	const char *data_dir, *output, *endpoint;
+	bool cluster;
 };
 
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct doctor_options),
 	{ "output", 'o', FLAG_STRING(struct doctor_options, output), .choices = "text|json|yaml",
 	  .initial = "text", .help = "output format" },
+	{ "cluster", 0, FLAG_BOOL(struct doctor_options, cluster),
+	  .help = "check an installation in a cluster (deploy/): versions, workloads, rights" },
+	{ "container-runtime-endpoint", 0, FLAG_STRING(struct doctor_options, endpoint),
+	  .arg = "SOCKET", .help = "socket of the container runtime, instead of the usual paths" },
 	KUBE_FLAGS(struct doctor_options, kube),
 	{ NULL },
 };
@@ -90,8 +95,10 @@ static int doctor_look(struct doctor *d, struct doctor_options *o, struct error 
 {
 	int r;
 
-	d->folder = !o->kube.kubeconfig && !o->kube.server && !o->kube.context;
-	doctor_check_machine(d);
+	d->install = o->cluster;
+	d->folder = !o->cluster && !o->kube.kubeconfig && !o->kube.server && !o->kube.context;
+	if (!o->cluster) /* nothing of it runs on this machine */
+		doctor_check_machine(d);
 	if (d->folder) {
 		r = up_layout_init(&d->layout, d->arena, o->data_dir, err);
 		if (r < 0)
@@ -109,7 +116,7 @@ static int doctor_look(struct doctor *d, struct doctor_options *o, struct error 
 static int doctor_run(struct cli *cli, struct error *err)
 {
 	struct doctor_options *o = cli->options;
-	struct doctor d = { .cli = cli, .arena = &cli->arena };
+	struct doctor d = { .cli = cli, .arena = &cli->arena, .runtime_endpoint = o->endpoint };
 	int r;
 
 	vec_init(&d.findings, FINDINGS_MAX);
@@ -128,9 +135,12 @@ const struct command cmd_doctor = {
 	.summary = "find problems, and say how to fix them",
 	.group = COMMAND_CLUSTER,
 	.about = "Checks this machine, the folder of `devplane up` and its cluster, or any other "
-		 "cluster with --kubeconfig, --context or --server. It changes nothing. The exit "
-		 "code is 1 if a check fails.",
-	.examples = "  devplane doctor\n  devplane doctor --kubeconfig ~/.kube/config\n",
+		 "cluster with --kubeconfig, --context or --server. With --cluster it also checks "
+		 "the parts that deploy/ installs there. It changes nothing. The exit code is 1 if "
+		 "a "
+		 "check fails.",
+	.examples = "  devplane doctor\n  devplane doctor --kubeconfig ~/.kube/config\n"
+		    "  devplane doctor --cluster\n",
 	.flags = flags,
 	.options_size = sizeof(struct doctor_options),
 	.run = doctor_run,

@@ -73,7 +73,10 @@ static int down_run(struct cli *cli, struct error *err)
 				 "again in a moment",
 				 l.dir);
 	if (pid == 0) {
-		(void)fprintf(cli->out, "devplane is not running in %s\n", l.dir);
+		(void)fprintf(cli->out,
+			      "devplane is not running in %s; use --data-dir to name another "
+			      "folder\n",
+			      l.dir);
 		return 0;
 	}
 	if (kill((pid_t)pid, SIGTERM) < 0 && errno != ESRCH)

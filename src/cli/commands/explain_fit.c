@@ -22,6 +22,7 @@ struct fit_options {
 	struct kube_options kube;
 	const char *node, *output;
 	struct flag_list feature_gates;
+	int64_t max_objects;
 };
 
 static const struct flag flags[] = {
@@ -29,6 +30,10 @@ static const struct flag flags[] = {
 	  .help = "check only this node, in full detail" },
 	{ "output", 'o', FLAG_STRING(struct fit_options, output), .choices = "json|yaml|wide",
 	  .help = "output format; wide lists all nodes and devices; text by default" },
+	{ "max-objects", 0, FLAG_INT(struct fit_options, max_objects), .arg = "COUNT",
+	  .initial = "0", .min = 0, .max = INT32_MAX,
+	  .help = "give up if the cluster has more ResourceSlices, claims or nodes than that; 0 "
+		  "means no limit" },
 	DEVICE_GATE_FLAG(struct fit_options, feature_gates),
 	KUBE_FLAGS(struct fit_options, kube),
 	{ NULL },
@@ -460,6 +465,7 @@ static int explain_fit_answer(struct fit *f, struct error *err)
 
 	if (r == 0)
 		r = kube_open(&f->kube, f->cli, &f->options->kube, err);
+	f->kube.objects_max = (size_t)f->options->max_objects;
 	if (r == 0)
 		r = read_subject(f, err);
 	if (r == 0 && (f->waiting.n || f->extended) && !f->stuck.n)
@@ -511,5 +517,6 @@ const struct command cmd_explain_fit = {
 	.options_size = sizeof(struct fit_options),
 	.operands_min = 1,
 	.operands_max = 2,
+	.names = "resourceclaims",
 	.run = explain_fit_run,
 };

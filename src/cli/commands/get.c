@@ -12,8 +12,13 @@
 
 static const struct flag flags[] = {
 	{ "output", 'o', FLAG_STRING(struct get_options, output), .arg = "FORMAT",
-	  .usual = "wide|json|yaml|name|jsonpath=",
-	  .help = "wide, json, yaml, name or jsonpath={.PATH}; a table by default" },
+	  .usual = "wide|json|yaml|name|jsonpath=|jsonpath-file=|custom-columns=|custom-columns-"
+		   "file=",
+	  .help = "wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=NAME:PATH,.. or "
+		  "both as -file=FILE; a table by default" },
+	{ "sort-by", 0, FLAG_STRING(struct get_options, sort_by), .arg = "PATH",
+	  .usual = ".metadata.name|.metadata.creationTimestamp",
+	  .help = "sort by this field, such as .metadata.creationTimestamp" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct get_options, all_namespaces),
 	  .help = "in all namespaces" },
 	{ "selector", 'l', FLAG_STRING(struct get_options, selector), .arg = "SELECTOR",
@@ -50,30 +55,6 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static int read_format(struct get *g, struct error *err)
-{
-	static const struct {
-		const char *word;
-		enum get_format format;
-	} rows[] = { { "wide", GET_WIDE }, { "json", GET_JSON }, { "yaml", GET_YAML },
-		     { "name", GET_NAME }, { "", GET_TABLE },    { "table", GET_TABLE } };
-	struct str word = str_from(g->options->output ? g->options->output : "");
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		g->format = rows[i].format;
-		if (str_eqz(word, rows[i].word))
-			return 0;
-	}
-	g->format = GET_JSONPATH;
-	g->path = str_skip(word, STR("jsonpath=").n);
-	if (str_starts(word, STR("jsonpath=")) && g->path.n > 0)
-		return 0;
-	return cli_bad_usage(g->cli, err,
-			     "--output: \"%.*s\" is not one of wide, json, yaml, name, "
-			     "jsonpath={.PATH}",
-			     STR_ARG(word));
-}
-
 /* --- missing objects ------------------------------------------------------------------------- */
 
 static void explain_missing(const struct get *g, const struct object_arg *arg,
@@ -87,6 +68,14 @@ static void explain_missing(const struct get *g, const struct object_arg *arg,
 	(void)error_set(failure, ERR_NOT_FOUND,
 			"%s in namespace \"%.*s\"; use -n NAME for another namespace, -A for all",
 			why, STR_ARG(g->kube.config.ns));
+}
+
+/* The last failure is the run's error; earlier ones are reported when the next one happens. */
+static int get_fail(const struct get *g, int worst, const struct error *why, struct error *io_err)
+{
+	if (worst < 0)
+		cli_complain(g->cli, "%s", io_err->msg);
+	return error_copy(io_err, why);
 }
 
 static void say_nothing_found(const struct get *g)
@@ -164,10 +153,8 @@ static int read_table(struct get *g, size_t *io_at, struct json **ret_table, str
 
 	for (; *io_at < g->args.n && g->args.v[*io_at].type == type; (*io_at)++) {
 		r = get_read_one(g, &g->args.v[*io_at], &tree, &err);
-		if (r < 0) {
-			*failed = err;
-			worst = r;
-		}
+		if (r < 0)
+			worst = get_fail(g, worst, &err, failed);
 		if (r <= 0)
 			continue;
 		if (!get_is_slices(type))
@@ -191,6 +178,9 @@ static int show_tables(struct get *g, struct json **ret_last, struct error *err)
 		begin_type(g, g->args.v[at].type);
 		r = read_table(g, &at, &table, err);
 		worst = r < 0 ? r : worst;
+		r = get_sort(g, table, err);
+		if (r < 0)
+			return r;
 		*ret_last = table;
 		if (object_table_rows(table) == 0 || g->options->watch_only)
 			continue;
@@ -222,12 +212,14 @@ static int show_objects(struct get *g, struct json **ret_last, struct error *err
 
 		r = get_read_one(g, &g->args.v[i], &tree, &why);
 		if (r < 0)
-			worst = error_copy(err, &why);
+			worst = get_fail(g, worst, &why, err);
 		if (r <= 0)
 			continue;
 		*ret_last = tree;
 		if (g->options->watch_only)
 			continue;
+		if (g->format == GET_NAME && (r = get_sort(g, tree, err)) < 0)
+			return r;
 		if (g->format == GET_NAME || single)
 			r = get_print_object(g, g->args.v[i].type, tree, err);
 		else
@@ -237,7 +229,9 @@ static int show_objects(struct get *g, struct json **ret_last, struct error *err
 	if (single || g->format == GET_NAME || g->options->watch_only ||
 	    (worst < 0 && json_count(items) == 0))
 		return worst;
-	r = get_print_object(g, NULL, list, err);
+	r = get_sort(g, list, err);
+	if (r == 0)
+		r = get_print_object(g, NULL, list, err);
 	return r < 0 ? r : worst;
 }
 
@@ -293,7 +287,7 @@ static int commands_get(struct get *g, struct error *err)
 	struct str version;
 	int r;
 
-	r = read_format(g, err);
+	r = get_read_format(g, err);
 	if (r == 0)
 		r = device_gate_read(g->cli, &g->options->feature_gates, &g->hidden, err);
 	if (r == 0)
@@ -341,6 +335,8 @@ const struct command cmd_get = {
 		    "  devplane get resourceclaims,pods -l app=train\n"
 		    "  devplane get node/n1 -o yaml\n"
 		    "  devplane get pod web -o jsonpath='{.status.phase}'\n"
+		    "  devplane get pods --sort-by .status.startTime \\\n"
+		    "    -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName\n"
 		    "  devplane get resourcepools\n"
 		    "  devplane get devices --state Available -o wide\n"
 		    "  devplane get pods --field-selector spec.nodeName=n1 --watch\n",

@@ -302,5 +302,6 @@ const struct command cmd_logs = {
 	.flags = flags,
 	.options_size = sizeof(struct logs_options),
 	.operands_max = 1,
+	.names = "roles",
 	.run = logs_run,
 };

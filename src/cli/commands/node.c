@@ -14,8 +14,11 @@
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/endpoint.h"
+#include "cli/roles/endpoint_guard.h"
 #include "cli/roles/node_api.h"
+#include "cli/roles/node_attach.h"
 #include "cli/roles/node_podres.h"
+#include "cli/roles/node_upkeep.h"
 #include "cli/roles/role.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
@@ -32,6 +35,7 @@ enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 
 struct node_options {
 	struct role_options role;
+	struct endpoint_guard_options guard;
 	const char *kubeconfig, *context, *metrics_address, *node_name, *root_dir;
 	const char *endpoint, *runtime, *log_dir, *node_ip;
 	const char *cpu_policy, *memory_policy, *topology_policy, *topology_scope, *reserved_cpus;
@@ -46,7 +50,9 @@ struct node_options {
 	const char *hollow_memory;
 	struct node_podres_options podres;
 	struct node_api_options api;
+	struct node_upkeep_options upkeep;
 	bool attach, seccomp_default;
+	struct node_attach_options health; /* of attach mode */
 	const char *kubelet_socket;
 	int64_t attach_qps, attach_interval; /* ns */
 	const char *on_unhealthy;
@@ -149,13 +155,15 @@ static const struct flag flags[] = {
 	  .help = "address that serves /healthz, /readyz and /metrics; " ADDRESS
 		  " by default, " ATTACH_ADDRESS
 		  " with --attach; port 0 picks a free one, \"0\" disables it" },
+	ENDPOINT_GUARD_FLAGS(struct node_options, guard),
 	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
 	NODE_API_FLAGS(struct node_options, api),
 	NODE_PODRES_FLAGS(struct node_options, podres),
+	NODE_UPKEEP_FLAGS(struct node_options, upkeep),
 	{ "attach", 0, FLAG_BOOL(struct node_options, attach),
-	  .help = "run no pods: follow the kubelet in --root-dir and serve the PodResources watch "
-		  "for it" },
+	  .help = "run no pods: follow the kubelet in --root-dir, serve the PodResources watch for "
+		  "it, and report the health of devices" },
 	{ "kubelet-socket", 0, FLAG_STRING(struct node_options, kubelet_socket), .arg = "PATH",
 	  .help = "with --attach: the kubelet's PodResources socket; default "
 		  "pod-resources/kubelet.sock below --root-dir" },
@@ -166,6 +174,7 @@ static const struct flag flags[] = {
 	  .initial = "10s",
 	  .help = "with --attach: interval between calls to the kubelet when nothing seems to "
 		  "change" },
+	NODE_ATTACH_FLAGS(struct node_options, health),
 	ROLE_FLAGS(struct node_options, role),
 	{ NULL },
 };
@@ -182,6 +191,7 @@ struct node {
 	struct agents *agents; /* NULL: attach mode, or not started */
 	struct attached *attached; /* NULL: not attach mode */
 	const char *kubelet_socket, *attach_socket; /* for attach mode */
+	struct beside_opts beside; /* the same */
 	struct agent_opts opts;
 	struct loop_timer tidy; /* returns unused memory to the system */
 	struct error failure; /* why it could not start */
@@ -377,6 +387,10 @@ static int read_options(struct node *v, struct error *err)
 		r = node_api_read(v->cli, &o->api, !v->opts.runtime_endpoint, o->nodes > 1,
 				  &v->opts.api, err);
 	if (r == 0)
+		r = node_upkeep_read(v->cli, &o->upkeep, &v->opts, err);
+	if (r == 0)
+		r = node_attach_read(v->cli, &o->health, o->attach, &v->arena, &v->beside, err);
+	if (r == 0)
 		r = read_logs(v, err);
 	if (r == 0)
 		r = read_policies(v, err);
@@ -430,6 +444,7 @@ static void on_silent(void *arg)
 	attached_free(TAKE(v->attached));
 	client_free(TAKE(v->client));
 	loop_timer_stop(&v->tidy);
+	endpoint_free(TAKE(v->endpoint));
 	role_stop_soon(&v->role);
 }
 
@@ -466,7 +481,10 @@ static int start_attached(struct node *v, struct error *err)
 					       .idle_ms = o->attach_interval / CLOCK_MS,
 					       .metrics = v->metrics,
 					       .log = &v->role.log },
-				   .server = v->opts.podres };
+				   .server = v->opts.podres,
+				   .health = v->beside,
+				   .no_health = !gates_on(&v->opts.gates,
+							  GATE_ResourceHealthStatus) };
 	const char *folder = arena_printf(&v->arena, "%s/pod-resources", o->root_dir);
 
 	v->kubelet_socket = o->kubelet_socket ? o->kubelet_socket
@@ -477,6 +495,8 @@ static int start_attached(struct node *v, struct error *err)
 		return cli_bad_usage(v->cli, err, "--pod-resources-socket: %s is the kubelet's own",
 				     v->attach_socket);
 	n.attach.kubelet_socket = v->kubelet_socket;
+	n.health.root_dir = o->root_dir;
+	n.health.messages = gates_on(&v->opts.gates, GATE_ResourceHealthStatusMessage);
 	n.server.loop = v->role.loop;
 	n.server.path = v->attach_socket;
 	n.server.watch = gates_on(&v->opts.gates, GATE_KubeletPodResourcesWatch);
@@ -496,7 +516,10 @@ static int node_start(struct node *v, struct error *err)
 								 : ADDRESS,
 				   .checks = checks,
 				   .arg = v,
-				   .metrics = v->metrics };
+				   .metrics = v->metrics,
+				   .kubeconfig = &v->kubeconfig,
+				   .guard = &o->guard,
+				   .log = &v->role.log };
 	int r;
 
 	r = read_options(v, err);
@@ -553,9 +576,7 @@ static void node_announce(struct node *v)
 		announce_attached(v);
 	else
 		announce_agents(v);
-	if (v->endpoint)
-		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
-			      endpoint_address(v->endpoint)->text);
+	endpoint_announce(v->endpoint, v->cli->out);
 	(void)fflush(v->cli->out);
 	role_ready(&v->role);
 }

@@ -15,6 +15,7 @@
 
 struct scheduler_options {
 	struct role_options role;
+	struct endpoint_guard_options guard;
 	const char *kubeconfig, *context, *config, *metrics_address;
 	struct flag_list feature_gates;
 	bool leader_elect;
@@ -57,6 +58,7 @@ static const struct flag flags[] = {
 	  .help = "namespace of the lease; default kube-system" },
 	{ "feature-gates", 0, FLAG_LIST(struct scheduler_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
+	ENDPOINT_GUARD_FLAGS(struct scheduler_options, guard),
 	ROLE_FLAGS(struct scheduler_options, role),
 	{ NULL },
 };
@@ -216,11 +218,11 @@ static const struct elected_role_ops ops = {
 static int scheduler_run(struct cli *cli, struct error *err)
 {
 	struct schedule v = { .cli = cli, .options = cli->options };
+	struct elected_role_serving serving = { v.options->metrics_address, &v.options->guard };
 	int r;
 
 	config_init(&v.config);
-	r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops, &v,
-			     err);
+	r = elected_role_run(&v.frame, cli, &v.options->role, &serving, &ops, &v, err);
 	config_release(&v.config);
 	return r;
 }

@@ -91,11 +91,9 @@ static const struct flag flags[] = {
 	  .arg = "FIRST-LAST", .initial = "30000-32767",
 	  .help = "port range for node ports of services" },
 	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
-	  .arg = "NAME",
-	  .help = "admission plugins to enable: TaintNodesByCondition, "
-		  "StorageObjectInUseProtection" },
+	  .arg = "NAME", .help = "admission plugins to enable: StorageObjectInUseProtection" },
 	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
-	  .arg = "NAME", .help = "admission plugins to disable, such as DefaultTolerationSeconds" },
+	  .arg = "NAME", .help = "admission plugins to disable, such as TaintNodesByCondition" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",

@@ -67,14 +67,11 @@ static int ask_roles(struct status *s, struct error *err)
 		const struct up_state_role *role = &s->state.roles[i];
 
 		(void)snprintf(s->health[i].text, sizeof(s->health[i].text), "-");
-		if (role->pid == 0 || (role->metrics.n == 0 && !str_eqz(role->name, "server")))
+		if (role->pid == 0 ||
+		    (role->metrics.n == 0 && role->health.n == 0 && !str_eqz(role->name, "server")))
 			continue;
 		whose[n] = i;
-		if (role->metrics.n > 0)
-			asked[n].url = arena_printf(a, "http://%.*s", STR_ARG(role->metrics));
-		else
-			asked[n].kubeconfig = s->layout.admin;
-		n++;
+		asked[n++] = up_health_of(a, &s->layout, role);
 	}
 	r = up_health_ask(asked, n, ASK_MS, err);
 	for (size_t i = 0; i < n && r == 0; i++)

@@ -11,6 +11,7 @@
 #include "cli/devices/claim_sight.h"
 #include "cli/devices/gate.h"
 #include "cli/devices/view.h"
+#include "cli/live/browse.h"
 #include "cli/live/device_feed.h"
 #include "cli/live/draw.h"
 #include "cli/output/output.h"
@@ -25,8 +26,8 @@ enum {
 struct top_options {
 	struct kube_options kube;
 	struct flag_list feature_gates;
-	const char *driver, *pool, *node, *output, *sort;
-	bool once, all_namespaces;
+	const char *driver, *pool, *node, *output, *sort, *filter;
+	bool once, all_namespaces, unhealthy;
 };
 
 static const struct flag flags[] = {
@@ -36,8 +37,12 @@ static const struct flag flags[] = {
 	  .help = "only devices of pools with this name" },
 	{ "node", 0, FLAG_STRING(struct top_options, node), .arg = "NAME",
 	  .help = "only devices of this node" },
-	{ "sort-by", 0, FLAG_STRING(struct top_options, sort), .choices = "pool|free|allocated",
-	  .initial = "pool", .help = "order of pools" },
+	{ "sort-by", 0, FLAG_STRING(struct top_options, sort),
+	  .choices = "pool|free|allocated|unhealthy", .initial = "pool", .help = "order of pools" },
+	{ "filter", 0, FLAG_STRING(struct top_options, filter), .arg = "TEXT",
+	  .help = "only devices with this text in their names, state, health message or holders" },
+	{ "unhealthy", 0, FLAG_BOOL(struct top_options, unhealthy),
+	  .help = "only devices that are reported unhealthy" },
 	{ "once", 0, FLAG_BOOL(struct top_options, once),
 	  .help = "print the table once and exit, even on a terminal" },
 	{ "output", 'o', FLAG_STRING(struct top_options, output), .choices = "json|yaml|wide",
@@ -61,6 +66,8 @@ struct top {
 	struct loop_timer draw, check;
 	struct loop_signal *signals[3];
 	int64_t drawn_at; /* ms */
+	int keys[64]; /* pressed since then; further ones are lost */
+	size_t nkeys;
 	bool again, done;
 	bool changed; /* the model is outdated */
 };
@@ -114,52 +121,34 @@ static void on_resize(void *arg)
 	top_wake(arg);
 }
 
+static bool is_quit(const struct top *t, int key)
+{
+	return !t->view.editing && (key == 'q' || key == 'Q');
+}
+
 static void on_key(void *arg, int key)
 {
 	struct top *t = arg;
-	struct top_view *v = &t->view;
-	size_t page = top_page(v);
+	bool ends = key == TERMINAL_INTERRUPT || key == TERMINAL_CLOSED;
 
-	switch (key) {
-	case 'q':
-	case 'Q':
-	case TERMINAL_INTERRUPT:
-	case TERMINAL_CLOSED:
+	if (ends || (t->nkeys == 0 && is_quit(t, key)))
 		quit(t);
-		break;
-	case 'j':
-	case TERMINAL_DOWN:
-		v->scroll++; /* drawing corrects it if it is too far */
-		break;
-	case 'k':
-	case TERMINAL_UP:
-		v->scroll -= v->scroll > 0;
-		break;
-	case ' ':
-	case TERMINAL_PAGE_DOWN:
-		v->scroll += page;
-		break;
-	case TERMINAL_PAGE_UP:
-		v->scroll -= MIN(v->scroll, page);
-		break;
-	case 'g':
-	case TERMINAL_HOME:
-		v->scroll = 0;
-		break;
-	case 'G':
-	case TERMINAL_END:
-		v->scroll = SIZE_MAX / 4;
-		break;
-	case 'd':
-		v->devices = !v->devices;
-		break;
-	case 's':
-		v->sort = (enum top_sort)((v->sort + 1) % TOP_SORTS);
-		break;
-	default:
-		return;
-	}
+	else if (t->nkeys < ARRAY_SIZE(t->keys))
+		t->keys[t->nkeys++] = key;
 	top_wake(t);
+}
+
+/* Keys may arrive faster than they are drawn, but Enter is for the row that is selected then. */
+static void apply_keys(struct top *t)
+{
+	for (size_t i = 0; i < t->nkeys && !t->done; i++) {
+		if (is_quit(t, t->keys[i]))
+			quit(t);
+		else if (t->keys[i] == '\r' || t->keys[i] == '\n')
+			top_settle(&t->model, &t->view);
+		(void)top_key(&t->view, t->keys[i]);
+	}
+	t->nkeys = 0;
 }
 
 /* --- drawing --------------------------------------------------------------------------------- */
@@ -180,6 +169,7 @@ static void draw_screen(struct top *t)
 	CLEANUP(buf_release) struct buf out = BUF_INIT(LINES_MAX);
 
 	terminal_size(t->terminal, &t->view.width, &t->view.height);
+	t->view.cursor = true;
 	draw(t, &out);
 	terminal_draw(t->terminal, buf_str(&out));
 	t->drawn_at = loop_now(t->kube.loop);
@@ -231,6 +221,7 @@ static int turn(struct top *t, struct error *err)
 		t->changed = false;
 		device_feed_update(t->feed, &t->model, NULL, NULL);
 	}
+	apply_keys(t);
 	r = check_beginning(t, err);
 	if (r == 0 && !t->done && t->terminal)
 		draw_screen(t);
@@ -288,11 +279,14 @@ static int catch_signals(struct top *t, struct error *err)
 
 static void set_view(struct top *t)
 {
-	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated" };
+	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated", "unhealthy" };
 
 	for (int i = 0; i < TOP_SORTS; i++)
 		if (strcmp(t->options->sort, sorts[i]) == 0)
 			t->view.sort = (enum top_sort)i;
+	t->view.unhealthy = t->options->unhealthy;
+	if (t->options->filter)
+		(void)snprintf(t->view.filter, sizeof(t->view.filter), "%s", t->options->filter);
 	t->view.colour = t->cli->out_colour;
 	t->view.may = claim_sight_may_name;
 	t->view.arg = t->sight;
@@ -364,9 +358,10 @@ static const struct command devices = {
 	.summary = "show device pools, their free devices and who holds the others",
 	.usage = "[FLAGS]",
 	.about =
-		"On a terminal it shows a live table: q quits, arrows and page keys scroll, d "
-		"shows single devices, s sorts by pool, free or allocated. Without a terminal, or "
-		"with --once, it prints the table once.\n\n"
+		"On a terminal it shows a live table: q quits, arrows and page keys select a row, "
+		"Enter opens the pool or device, Esc goes back, d shows all devices, s changes the "
+		"order, u shows unhealthy devices, / filters. Without a terminal, or with --once, "
+		"it prints the table once.\n\n"
 		"Every device is counted once: devices = free + partial + allocated + unavailable. "
 		"The column for unhealthy devices counts those that pods and nodes report as "
 		"unhealthy; a taint alone does not make a device unhealthy. Claims in namespaces "

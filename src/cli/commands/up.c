@@ -4,11 +4,13 @@
  * this process is the supervisor; this one waits until everything is ready, passes on the
  * supervisor's messages, and ends.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "cli/program/cli.h"
 #include "cli/roles/role.h"
 #include "cli/up/check.h"
+#include "cli/up/leftover.h"
 #include "cli/up/owners.h"
 #include "cli/up/port.h"
 #include "cli/up/run.h"
@@ -31,7 +34,8 @@ struct up_options {
 	const char *data_dir, *bind_address, *runtime, *endpoint;
 	int64_t port, nodes, v;
 	int64_t uid_base;
-	const char *demo_devices;
+	const char *demo_devices, *controller_manager, *kube_proxy;
+	bool prefer_upstream;
 	bool demo, detach, any_kubelet, sandbox;
 	struct flag_list etcd_servers, feature_gates;
 };
@@ -39,12 +43,11 @@ struct up_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct up_options),
 	{ "demo", 0, FLAG_BOOL(struct up_options, demo),
-	  .help = "run two hollow nodes, demo-0 and demo-1, with simulated GPUs and NICs, "
-		  "instead of this machine as a node" },
-	{ "demo-devices", 0, FLAG_STRING(struct up_options, demo_devices), .choices = "plain|all",
-	  .initial = "plain",
-	  .help = "--demo: all adds a GPU that can be divided, FPGAs that claims share, and FPGAs "
-		  "that both nodes reach" },
+	  .help = "run two hollow nodes, demo-0 and demo-1, with simulated devices, instead of "
+		  "this machine as a node" },
+	{ "demo-devices", 0, FLAG_STRING(struct up_options, demo_devices), .choices = "all|plain",
+	  .help = "--demo: plain has GPUs and NICs only; all (default) adds a GPU that can be "
+		  "divided, FPGAs that claims share, and FPGAs that both nodes reach" },
 	{ "nodes", 0, FLAG_INT(struct up_options, nodes), .arg = "COUNT", .initial = "0", .min = 0,
 	  .max = 10000,
 	  .help = "number of additional hollow nodes, named hollow-0, hollow-1 and so on" },
@@ -61,6 +64,14 @@ static const struct flag flags[] = {
 	  .help = "port of the server; 0 picks a free one, which the folder keeps" },
 	{ "etcd-servers", 0, FLAG_LIST(struct up_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in the folder" },
+	{ "controller-manager", 0, FLAG_STRING(struct up_options, controller_manager),
+	  .arg = "PATH",
+	  .help = "also run this kube-controller-manager, without the controllers that devplane "
+		  "has" },
+	{ "prefer-upstream", 0, FLAG_BOOL(struct up_options, prefer_upstream),
+	  .help = "--controller-manager: leave the controllers that both have to it" },
+	{ "kube-proxy", 0, FLAG_STRING(struct up_options, kube_proxy), .arg = "PATH",
+	  .help = "also run this kube-proxy for this machine's node; needs root" },
 	{ "feature-gates", 0, FLAG_LIST(struct up_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, for all roles" },
 	{ "kubelet-insecure-tls", 0, FLAG_BOOL(struct up_options, any_kubelet),
@@ -107,9 +118,9 @@ static int plan_nodes(struct up_command *v, struct error *err)
 
 	v->plan.hollow = o->nodes;
 	v->plan.demo = o->demo;
-	v->plan.varied = strcmp(o->demo_devices, "all") == 0;
-	if (v->plan.varied && !o->demo)
-		return cli_bad_usage(v->cli, err, "--demo-devices all needs --demo");
+	v->plan.varied = !o->demo_devices || strcmp(o->demo_devices, "all") == 0;
+	if (o->demo_devices && !o->demo)
+		return cli_bad_usage(v->cli, err, "--demo-devices needs --demo");
 	if (o->demo && !o->runtime && !o->endpoint)
 		return 0;
 	r = up_check_host_name(&v->cli->arena, &v->plan.local_node, err);
@@ -232,6 +243,85 @@ static int plan_server(struct up_command *v, struct error *err)
 	return r;
 }
 
+static bool is_started(const struct up_plan *p, const char *node)
+{
+	if (node[0] == '.' || strcmp(node, "hollow") == 0)
+		return true;
+	for (size_t i = 0; i < p->n; i++)
+		if (p->roles[i].node && strcmp(p->roles[i].node, node) == 0)
+			return true;
+	return false;
+}
+
+/* An earlier `up` had other flags. Its nodes look alive until their leases expire. */
+static void note_idle_nodes(struct up_command *v)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(KIB);
+	DIR *d = opendir(v->plan.layout.nodes);
+	const struct dirent *e;
+	bool demo = false;
+
+	while (d && (e = readdir(d))) {
+		if (is_started(&v->plan, e->d_name))
+			continue;
+		demo = demo || str_starts(str_from(e->d_name), STR("demo-"));
+		(void)buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", e->d_name);
+	}
+	if (d)
+		(void)closedir(d);
+	if (names.n > 0)
+		up_note(v, arena_printf(&v->cli->arena,
+					"this folder has nodes that are not started: %.*s%s",
+					STR_ARG(buf_str(&names)), demo ? "; add --demo" : ""));
+}
+
+/* The absolute path of a program that is not ours. */
+static int check_program(struct up_command *v, const char *flag, const char *path,
+			 const char **ret_path, struct error *err)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	if (!path)
+		return 0;
+	if (!realpath(path, full))
+		return error_set_errno(err, ERR_INVALID, errno, "--%s: cannot find %s", flag, path);
+	if (stat(full, &st) < 0 || !S_ISREG(st.st_mode) || access(full, X_OK) < 0)
+		return error_set(err, ERR_INVALID,
+				 "--%s: %s is not a program: name the file itself"
+				 ", and make it executable (chmod +x)",
+				 flag, path);
+	*ret_path = arena_strdup(v->plan.arena, str_from(full));
+	return 0;
+}
+
+/* After the nodes and users are known. */
+static int plan_borrowed(struct up_command *v, struct error *err)
+{
+	const struct up_options *o = v->options;
+	struct up_plan *p = &v->plan;
+	int r = check_program(v, "controller-manager", o->controller_manager,
+			      &p->controller_manager, err);
+
+	if (r == 0)
+		r = check_program(v, "kube-proxy", o->kube_proxy, &p->kube_proxy, err);
+	if (r < 0)
+		return r;
+	p->prefer_upstream = o->prefer_upstream;
+	if (o->prefer_upstream && !p->controller_manager)
+		return cli_bad_usage(v->cli, err,
+				     "--prefer-upstream needs --controller-manager PATH");
+	if (p->kube_proxy && geteuid() != 0)
+		return error_set(
+			err, ERR_FORBIDDEN,
+			"--kube-proxy changes the machine's packet filter: run this as root");
+	if (p->kube_proxy && !p->local_node)
+		return cli_bad_usage(
+			v->cli, err,
+			"--kube-proxy is for this machine's node, which --demo leaves out");
+	return 0;
+}
+
 static int make_plan(struct up_command *v, struct error *err)
 {
 	struct up_plan *p = &v->plan;
@@ -242,6 +332,8 @@ static int make_plan(struct up_command *v, struct error *err)
 	r = plan_server(v, err);
 	if (r == 0)
 		r = plan_nodes(v, err);
+	if (r == 0)
+		r = plan_borrowed(v, err);
 	if (r == 0 && p->local_node)
 		r = up_layout_check_sockets(&p->layout, p->local_node, false, err);
 	if (r == 0 && p->demo)
@@ -250,8 +342,10 @@ static int make_plan(struct up_command *v, struct error *err)
 		r = up_layout_check_sockets(&p->layout, "hollow/9999", false, err);
 	if (r == 0)
 		r = plan_scheduler(v, err);
-	if (r == 0)
+	if (r == 0) {
 		up_plan_roles(p);
+		note_idle_nodes(v);
+	}
 	return r;
 }
 
@@ -269,7 +363,9 @@ static void print_what_runs(const struct up_command *v, struct buf *out)
 
 	for (size_t i = 0; i < v->plan.n; i++)
 		drivers += v->plan.roles[i].kind == UP_DRIVER;
-	(void)buf_addz(out, "  runs    server, controller, scheduler");
+	(void)buf_printf(out, "  runs    server, controller, scheduler%s%s",
+			 v->plan.controller_manager ? ", kube-controller-manager" : "",
+			 v->plan.kube_proxy ? ", kube-proxy" : "");
 	up_count(out, up_plan_nodes(&v->plan), "node");
 	up_count(out, drivers, "driver");
 	if (v->plan.runtime_endpoint)
@@ -461,13 +557,23 @@ static int already_up(const struct up_command *v, struct error *err)
 			 dir_words(v), dir_words(v));
 }
 
-static int check_state(const struct up_command *v, struct error *err)
+static void on_leftover(void *arg, const struct up_state_role *left)
+{
+	const struct up_command *v = arg;
+
+	(void)fprintf(v->cli->err,
+		      "devplane: waiting for the end of %.*s (pid %lld), whose supervisor was "
+		      "killed\n",
+		      STR_ARG(left->name), (long long)left->pid);
+}
+
+static int check_state(struct up_command *v, struct error *err)
 {
 	struct up_state s;
 	int r = up_state_read(&v->plan.layout, &s, err);
 
 	if (r == 0)
-		up_state_wait_for_end(&s);
+		up_leftover_wait(&s, on_leftover, v);
 	return r == -ERR_NOT_FOUND ? 0 : r;
 }
 
@@ -524,6 +630,7 @@ static const struct command_note files[] = {
 	{ "DIR/log/", "logs of the parts; see devplane logs" },
 	{ "DIR/nodes/", "folders of nodes: sockets of drivers and plugins, volumes, state" },
 	{ "DIR/pki/, DIR/store/", "certificates and keys; all objects, without etcd" },
+	{ "DIR/prometheus.json", "metrics endpoints of the parts, for Prometheus' file_sd" },
 	{ "DIR/up.json, DIR/up.lock", "list of running parts; lock that is held meanwhile" },
 	{ NULL },
 };
@@ -538,7 +645,7 @@ const struct command cmd_up = {
 		 "down` stops them in order; a later `devplane up` continues with all objects.\n\n"
 		 "This machine becomes a node. If you are root and a CRI runtime answers, it runs "
 		 "containers. Otherwise the node is hollow: it only simulates its pods. With "
-		 "--demo there are two hollow nodes with simulated GPUs and NICs instead.",
+		 "--demo there are two hollow nodes with simulated devices instead.",
 	.examples = "  devplane up --demo\n"
 		    "  devplane up --nodes 100 --detach\n"
 		    "  devplane up --data-dir d --secure-port 0 --etcd-servers "

@@ -144,6 +144,8 @@ static void make_query(const struct kube_query *q, struct str token, struct buf 
 		client_query_add(out, "fieldSelector", q->field_selector);
 	if (q->name.n == 0)
 		client_query_add(out, "limit", STR(PAGE));
+	if (q->whole)
+		client_query_add(out, "includeObject", STR("Object"));
 	if (token.n > 0)
 		client_query_add(out, "continue", token);
 }
@@ -201,6 +203,9 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 			append_page(list, page);
 		else
 			list = page;
+		if (k->objects_max && json_count(entries(list)) > k->objects_max)
+			return error_set(err, ERR_TOO_LARGE, "the cluster has more than %zu %.*s",
+					 k->objects_max, STR_ARG(q->resource->resource));
 	} while (q->name.n == 0 && token.n > 0);
 	*ret_tree = list;
 	return 0;

@@ -33,6 +33,7 @@ struct kube {
 	struct arena *arena; /* for replies: the run's */
 	struct str refusal; /* the body of the last error reply; empty: none */
 	struct kube_told *told; /* in the run's memory, whatever `arena` is */
+	size_t objects_max; /* a list with more objects fails with -ERR_TOO_LARGE; 0: no limit */
 	bool interrupted;
 };
 
@@ -54,6 +55,7 @@ struct kube_query {
 	const struct resource *resource;
 	struct str ns, name, label_selector, field_selector;
 	struct str accept; /* empty: application/json */
+	bool whole; /* the rows of a Table get their whole objects */
 };
 
 /* Reads one object, or a whole list with all its pages. */

@@ -11,10 +11,39 @@ struct parse {
 	size_t room;
 };
 
+/* The resource of resource.k8s.io that users call so; or empty. */
+static struct str long_name(struct str word)
+{
+	static const struct {
+		const char *one, *many, *resource;
+	} v[] = {
+		{ "claim", "claims", "resourceclaims.resource.k8s.io" },
+		{ "claimtemplate", "claimtemplates", "resourceclaimtemplates.resource.k8s.io" },
+		{ "slice", "slices", "resourceslices.resource.k8s.io" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		if (str_ieq(word, str_from(v[i].one)) || str_ieq(word, str_from(v[i].many)))
+			return str_from(v[i].resource);
+	return STR_NULL;
+}
+
+/* A type that the server has comes first: others may serve a resource "claims" of their own. */
+static int find_type(struct kube *k, struct str word, const struct discovery_resource **ret_type,
+		     struct error *err)
+{
+	int r = kube_resource(k, word, ret_type, err);
+	struct str name = long_name(word);
+
+	if (r == -ERR_NOT_FOUND && name.n > 0 && kube_resource(k, name, ret_type, NULL) == 0)
+		return 0;
+	return r;
+}
+
 static int object_args_add(struct parse *p, struct str type, struct str name, struct error *err)
 {
 	struct object_arg arg = { .name = name };
-	int r = kube_resource(p->kube, type, &arg.type, err);
+	int r = find_type(p->kube, type, &arg.type, err);
 
 	if (r < 0)
 		return r;

@@ -5,6 +5,9 @@
  *   pods a b                some of it
  *   pods,nodes              of several types
  *   pod/a node/b            each with its type
+ *
+ * "claim", "claimtemplate" and "slice", also in the plural, are the resources of resource.k8s.io,
+ * unless the server has a type of that name.
  */
 #ifndef CLI_CONNECT_OBJECT_ARGS_H
 #define CLI_CONNECT_OBJECT_ARGS_H

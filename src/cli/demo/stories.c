@@ -67,6 +67,74 @@ static const struct demo_step health[] = {
 	{ 0 },
 };
 
+#define FIRST_POD(labels, path) \
+	"devplane get pods " NS " -l " labels " -o 'jsonpath={.items[0]." path "}'"
+#define POD_HEALTH "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health"
+#define POD_CLAIM  "status.resourceClaimStatuses[0].resourceClaimName"
+#define UNHEALTHY  "devplane describe " POOL " | grep -c unhealthy; true"
+#define EVICT(gpu) "sed 's/DEVICE/" gpu "/' demo/evict.yaml | devplane apply -f -"
+#define RESTORE(gpu)                                                                  \
+	"devplane driver sim heal " gpu " " GPUS "; devplane delete devicetaintrule " \
+	"devplane-demo-evict --ignore-not-found"
+
+static const struct demo_step job[] = {
+	{ .text = "A Job trains on a GPU. It may retry six times, but its podFailurePolicy says "
+		  "that a pod that failed with a broken device ends the Job.",
+	  .command = "devplane apply -f demo/job.yaml",
+	  .waits = { { FIRST_POD("job-name=training", "status.phase"), "Running" },
+		     { FIRST_POD("job-name=training", POD_CLAIM), NULL, "JOB_CLAIM" },
+		     { DEVICE("${JOB_CLAIM}"), NULL, "JOB_GPU" },
+		     { FIRST_POD("job-name=training", POD_HEALTH), "Healthy" } } },
+	{ .text = "Its GPU breaks. The program may go on for hours ...",
+	  .command = "devplane driver sim fail ${JOB_GPU} --message '" MESSAGE "' " GPUS,
+	  .waits = { { FIRST_POD("job-name=training", POD_HEALTH), "Unhealthy" } } },
+	{ .text = "... so an administrator takes all pods off the device, with a taint.",
+	  .command = EVICT("${JOB_GPU}"),
+	  .waits = { { "devplane get job training " NS
+		       " -o 'jsonpath={.status.conditions[?(@.type==\"Failed\")].reason}'",
+		       "PodFailurePolicy" } } },
+	{ .text = "The pod failed with the condition DevicesHealthy=False, so the Job gives up.",
+	  .command = "devplane get job training " NS
+		     " -o 'jsonpath={.status.conditions[?(@.type==\"Failed\")].message}'; echo" },
+	{ .text = "It made no second pod.", .command = "devplane get job training " NS },
+	{ .text = "The GPU is repaired.",
+	  .command = RESTORE("${JOB_GPU}"),
+	  .waits = { { UNHEALTHY, "0" } } },
+	{ 0 },
+};
+
+static const struct demo_step deployment[] = {
+	{ .text = "A Deployment keeps one pod with a GPU.",
+	  .command = "devplane apply -f demo/web.yaml",
+	  .waits = { { "devplane get deployment web " NS " -o jsonpath={.status.readyReplicas}",
+		       "1" },
+		     { FIRST_POD("app=web", POD_CLAIM), NULL, "WEB_CLAIM" },
+		     { DEVICE("${WEB_CLAIM}"), NULL, "WEB_GPU" } } },
+	{ .text = "Its GPU breaks ...",
+	  .command = "devplane driver sim fail ${WEB_GPU} --message '" MESSAGE "' " GPUS,
+	  .waits = { { FIRST_POD("app=web", POD_HEALTH), "Unhealthy" } } },
+	{ .text = "... and pods are taken off it. The Deployment makes another one.",
+	  .command = EVICT("${WEB_GPU}"),
+	  .waits = { { "test $(devplane get pods " NS " -l app=web -o name | wc -l) = 1 && "
+		       "test $(" FIRST_POD("app=web",
+					   POD_CLAIM) ") != ${WEB_CLAIM} && "
+						      "devplane get deployment web " NS
+						      " -o jsonpath={.status.readyReplicas}",
+		       "1" },
+		     { FIRST_POD("app=web", POD_HEALTH), "Healthy" },
+		     { FIRST_POD("app=web", "metadata.name"), NULL, "WEB_POD" } } },
+	{ .text = "The new pod has a healthy GPU.",
+	  .command = "devplane describe pod ${WEB_POD} " NS " | grep -A 3 ^Devices:" },
+	{ .text = "The GPU is repaired.",
+	  .command = RESTORE("${WEB_GPU}"),
+	  .waits = { { UNHEALTHY, "0" } } },
+	{ .text = "The Deployment is deleted, and its pod with it.",
+	  .command = "devplane delete -f demo/web.yaml",
+	  .waits = { { "devplane get pods " NS " -l app=web -o name | wc -l", "0" },
+		     { "devplane get resourceclaims " NS " -o name | grep -c web; true", "0" } } },
+	{ 0 },
+};
+
 static const struct demo_step pools[] = {
 	{ .text = "Free devices by driver and node, and who holds the others.",
 	  .command = "devplane top devices --once" },
@@ -142,6 +210,16 @@ const struct demo_story demo_stories[] = {
 	  .title = "a GPU breaks, and the pod's status says so",
 	  .steps = health,
 	  .undo = "devplane driver sim heal ${GPU} " GPUS },
+	{ .name = "job",
+	  .kep = "KEP-4680",
+	  .title = "a Job gives up on a dying GPU",
+	  .steps = job,
+	  .undo = RESTORE("${JOB_GPU}") },
+	{ .name = "deployment",
+	  .kep = "KEP-4680",
+	  .title = "a Deployment moves its pod to a healthy GPU",
+	  .steps = deployment,
+	  .undo = RESTORE("${WEB_GPU}") },
 	{ .name = "pools",
 	  .kep = "KEP-5677",
 	  .title = "which devices are free, and why a pod is pending",

@@ -24,34 +24,67 @@ static struct str claim_amount(struct describe *d, const struct json *request)
 		arena_printf(d->arena, "%lld", (long long)json_i64_at(request, "count", 1)));
 }
 
-static void request_line(struct describe *d, struct str name, struct str sub,
-			 const struct json *request)
+/* "memory=4Gi,shares=2" of each device, or "<none>". */
+static struct str claim_capacity(struct describe *d, const struct json *request)
 {
+	const struct json *wanted = json_getz(json_getz(request, "capacity"), "requests");
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
+	size_t n;
+	const struct json **v = describe_sorted(d, wanted, &n);
+
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&text, "%s%.*s=%.*s", i > 0 ? "," : "", STR_ARG(json_key(v[i])),
+				 STR_ARG(describe_value(d, v[i])));
+	return n > 0 ? arena_str(d->arena, buf_str(&text)) : STR("<none>");
+}
+
+static bool wants_capacity(const struct json *requests)
+{
+	JSON_FOREACH (it, requests) {
+		if (json_getz(json_getz(it, "exactly"), "capacity"))
+			return true;
+		JSON_FOREACH (sub, json_getz(it, "firstAvailable")) {
+			if (json_getz(sub, "capacity"))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* `capacity`: with the column of that name. */
+static void request_line(struct describe *d, struct str name, struct str sub,
+			 const struct json *request, bool capacity)
+{
+	struct str amount = capacity ? claim_capacity(d, request) : STR_NULL;
+
 	CLEANUP(buf_release) struct buf selectors = BUF_INIT(64 * 1024);
 
 	JSON_FOREACH (it, json_getz(request, "selectors"))
 		(void)buf_printf(&selectors, "%s%.*s", selectors.n > 0 ? " && " : "",
 				 STR_ARG(json_text_at(json_getz(it, "cel"), "expression")));
-	describe_line(d, 1, "%.*s%s%.*s\t%.*s\t%.*s\t%s", STR_ARG(name), sub.n > 0 ? "/" : "",
+	describe_line(d, 1, "%.*s%s%.*s\t%.*s\t%.*s\t%.*s%s%s", STR_ARG(name), sub.n > 0 ? "/" : "",
 		      STR_ARG(sub), STR_ARG(json_text_at(request, "deviceClassName")),
-		      STR_ARG(claim_amount(d, request)), selectors.n > 0 ? selectors.p : "<none>");
+		      STR_ARG(claim_amount(d, request)), STR_ARG(amount), capacity ? "\t" : "",
+		      selectors.n > 0 ? selectors.p : "<none>");
 }
 
 static void describe_requests(struct describe *d)
 {
 	const struct json *requests = json_getz(json_getz(d->spec, "devices"), "requests");
+	bool capacity = wants_capacity(requests);
 
 	describe_line(d, 0, "Requests:%s", json_count(requests) == 0 ? "\t<none>" : "");
 	if (json_count(requests) > 0)
-		describe_head(d, "Name\tDevice Class\tCount\tSelectors");
+		describe_head(d, capacity ? "Name\tDevice Class\tCount\tCapacity\tSelectors"
+					  : "Name\tDevice Class\tCount\tSelectors");
 	JSON_FOREACH (it, requests) {
 		struct str name = json_text_at(it, "name");
 		const struct json *exactly = json_getz(it, "exactly");
 
 		if (exactly)
-			request_line(d, name, STR_NULL, exactly);
+			request_line(d, name, STR_NULL, exactly, capacity);
 		JSON_FOREACH (sub, json_getz(it, "firstAvailable"))
-			request_line(d, name, json_text_at(sub, "name"), sub);
+			request_line(d, name, json_text_at(sub, "name"), sub, capacity);
 	}
 }
 

@@ -88,6 +88,13 @@ void describe_slice_status(struct describe *d, const struct device_view_slice *s
  */
 void describe_node_devices(struct describe *d, const struct device_pool *pools, size_t n,
 			   struct str node, struct str note);
+/* The same file: state, health, holders, taints, attributes and capacity of one device. */
+void describe_device_state(struct describe *d, int level, const struct device_view_slice *s,
+			   const struct json *device);
+/* describe/device.c: `device` is an element of the slice's spec. */
+void describe_device_text(struct describe *d, const struct device_pool *p,
+			  const struct device_view_slice *s, const struct json *device,
+			  struct str note);
 /* describe/pool.c */
 void describe_pool_text(struct describe *d, const struct device_pool *p, struct str note,
 			const struct json *classes);

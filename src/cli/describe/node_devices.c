@@ -3,32 +3,38 @@
  */
 #include "cli/describe/devices.h"
 
-static void describe_device(struct describe *d, const struct device_view_slice *s,
-			    const struct json *device)
+void describe_device_state(struct describe *d, int level, const struct device_view_slice *s,
+			   const struct json *device)
 {
-	struct str name = json_text_at(device, "name");
-	const struct json *status = device_view_device(s, name);
+	const struct json *status = device_view_device(s, json_text_at(device, "name"));
 	const struct json *left = json_getz(status, "availableCapacity");
 	const struct json *share = json_getz(status, "largestShare");
 	struct str reason = describe_clean(d, json_text_at(status, "stateReason"));
-	struct str taints = describe_device_taints(d, s, device);
 
-	describe_line(d, 2, "%.*s:", STR_ARG(describe_clean(d, name)));
-	describe_line(d, 3, "Status:\t%.*s%s%.*s%s", STR_ARG(describe_state(d, status)),
-		      reason.n > 0 ? " (" : "", STR_ARG(reason), reason.n > 0 ? ")" : "");
-	describe_field(d, 3, "Health", describe_fact_health(d, status));
-	describe_field(d, 3, "Allocated To", describe_holders(d, status));
-	describe_field(d, 3, "Taints", taints);
+	if (!d->hidden) {
+		describe_line(d, level, "Status:\t%.*s%s%.*s%s", STR_ARG(describe_state(d, status)),
+			      reason.n > 0 ? " (" : "", STR_ARG(reason), reason.n > 0 ? ")" : "");
+		describe_field(d, level, "Health", describe_fact_health(d, status));
+		describe_field(d, level, "Allocated To", describe_holders(d, status));
+	}
+	describe_field(d, level, "Taints", describe_device_taints(d, s, device));
 	if (json_count(json_getz(device, "attributes")) > 0)
-		describe_member(d, 3, json_getz(device, "attributes"));
+		describe_member(d, level, json_getz(device, "attributes"));
 	if (json_count(json_getz(device, "capacity")) > 0) {
-		describe_line(d, 3, "Capacity:");
-		describe_values(d, 4, json_getz(device, "capacity"));
+		describe_line(d, level, "Capacity:");
+		describe_values(d, level + 1, json_getz(device, "capacity"));
 	}
 	if (json_count(left) > 0)
-		describe_member(d, 3, left);
+		describe_member(d, level, left);
 	if (json_count(share) > 0)
-		describe_member(d, 3, share);
+		describe_member(d, level, share);
+}
+
+static void describe_device(struct describe *d, const struct device_view_slice *s,
+			    const struct json *device)
+{
+	describe_line(d, 2, "%.*s:", STR_ARG(describe_clean(d, json_text_at(device, "name"))));
+	describe_device_state(d, 3, s, device);
 }
 
 /* `v` are the pool's slices on this node. */

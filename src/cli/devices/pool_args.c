@@ -75,18 +75,65 @@ int pool_args_parse(struct kube *k, const struct flag_list *operands, struct poo
 
 /* --- pools that exist ------------------------------------------------------------------------ */
 
-static int not_found(const struct pool_args_found *f, struct str name, struct error *err)
+/* Names of pools may have slashes themselves, so the end of the word is looked at. */
+static bool is_device_of(const struct device_pool *p, struct str device, struct str word)
 {
+	struct str pool = str_of(word.p, word.n - MIN(device.n, word.n));
+
+	if (str_eq(word, device))
+		return true;
+	if (!str_ends(word, device) || pool.n < 2 || pool.p[pool.n - 1] != '/')
+		return false;
+	return device_pools_is_called(p, str_of(pool.p, pool.n - 1));
+}
+
+static bool has_device(const struct device_pool *p, struct str word)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		JSON_FOREACH (it, json_getz(p->slices[i].spec, "devices")) {
+			if (!p->slices[i].older && is_device_of(p, json_text_at(it, "name"), word))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool pool_args_has_device(const struct pool_args *args, const struct device_pool *p,
+			  struct str device)
+{
+	for (size_t i = 0; i < args->n; i++) {
+		if (device_pools_is_called(p, args->names[i]) ||
+		    is_device_of(p, device, args->names[i]))
+			return true;
+	}
+	return args->n == 0;
+}
+
+static void offer_devices(const struct device_pool *p, struct nearest *near)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		JSON_FOREACH (it, json_getz(p->slices[i].spec, "devices"))
+			nearest_offer(near, json_text_at(it, "name"));
+	}
+}
+
+static int not_found(const struct pool_args_found *f, bool devices, struct str name,
+		     struct error *err)
+{
+	const char *what = devices ? "a device or a pool" : "a pool";
 	struct nearest near;
 
 	nearest_init(&near, name);
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		nearest_offer(&near, f->pools[i].name);
+		if (devices)
+			offer_devices(&f->pools[i], &near);
+	}
 	if (nearest_get(&near).n > 0)
 		return error_set(err, ERR_NOT_FOUND,
-				 "no slice has a pool \"%.*s\"; did you mean \"%.*s\"?",
+				 "no slice has %s \"%.*s\"; did you mean \"%.*s\"?", what,
 				 STR_ARG(name), STR_ARG(nearest_get(&near)));
-	return error_set(err, ERR_NOT_FOUND, "no slice has a pool \"%.*s\"", STR_ARG(name));
+	return error_set(err, ERR_NOT_FOUND, "no slice has %s \"%.*s\"", what, STR_ARG(name));
 }
 
 static int pool_args_pick(struct kube *k, const struct pool_args *args, struct pool_args_found *f,
@@ -99,13 +146,14 @@ static int pool_args_pick(struct kube *k, const struct pool_args *args, struct p
 		bool any = false;
 
 		for (size_t p = 0; p < f->n; p++) {
-			bool is = device_pools_is_called(&f->pools[p], args->names[i]);
+			bool is = device_pools_is_called(&f->pools[p], args->names[i]) ||
+				  (args->devices && has_device(&f->pools[p], args->names[i]));
 
 			wanted[p] |= is;
 			any |= is;
 		}
 		if (!any)
-			return not_found(f, args->names[i], err);
+			return not_found(f, args->devices, args->names[i], err);
 	}
 	for (size_t p = 0; p < f->n; p++) {
 		if (wanted[p] || args->n == 0)

@@ -1,6 +1,7 @@
 /*
  * pool_args - pools of devices as operands: "resourcepools", "resourcepool NAME..", "pool/NAME",
- * "pool/DRIVER/NAME"; and "devices POOL..", the devices of pools.
+ * "pool/DRIVER/NAME"; and "devices POOL..", the devices of pools, or "device NAME..", where NAME is
+ * DEVICE, POOL/DEVICE or DRIVER/POOL/DEVICE.
  *
  * Servers have no such types, so pools are found in slices. If a server does have a type of that
  * name, the type is used instead.
@@ -26,7 +27,17 @@ struct pool_args_found {
 	size_t n;
 };
 
-/* Finds the pools. Returns -ERR_NOT_FOUND if a name matches none. A name may match several. */
+/*
+ * Whether the names select this device of the pool, by the name of either; without names all are
+ * selected.
+ */
+bool pool_args_has_device(const struct pool_args *args, const struct device_pool *p,
+			  struct str device);
+
+/*
+ * Finds the pools, or the pools of the devices. Returns -ERR_NOT_FOUND if a name matches none. A
+ * name may match several.
+ */
 int pool_args_load(struct kube *k, const struct pool_args *args, bool hidden,
 		   struct pool_args_found *ret_found, struct error *err);
 

@@ -203,7 +203,7 @@ static struct inventory *make_inventory(const struct device_view_inputs *in)
 	JSON_FOREACH (it, in->rules)
 		(void)inventory_put_taint_rule(inv, it, NULL);
 	JSON_FOREACH (it, in->nodes)
-		inventory_put_node(inv, view_name_of(it));
+		inventory_put_node_object(inv, it);
 	if (in->nodes)
 		inventory_know_nodes(inv);
 	return inv;

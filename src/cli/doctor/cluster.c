@@ -47,6 +47,22 @@ static void cluster_ask(struct kube *k, struct client_request *r, struct answer 
 		loop_run(k->loop);
 }
 
+int doctor_fetch(struct kube *k, const char *path, struct str *ret_text, struct json **ret_tree,
+		 struct error *err)
+{
+	struct client_request r = { .path = str_from(path),
+				    .accept = ret_tree ? STR("application/json")
+						       : STR("text/plain") };
+	struct answer w;
+
+	cluster_ask(k, &r, &w);
+	if (w.err.code != ERR_OK)
+		return error_copy(err, &w.err);
+	if (ret_text)
+		*ret_text = w.body;
+	return ret_tree ? json_parse(k->arena, w.body, NULL, ret_tree, err) : 0;
+}
+
 static bool check_server(struct doctor *d, struct kube *k)
 {
 	struct client_request r = { .path = STR("/readyz"), .accept = STR("text/plain") };
@@ -138,6 +154,8 @@ void doctor_check_cluster(struct doctor *d, const struct kube_options *o)
 		check_clock(d, &k);
 		check_nodes(d, &k);
 		doctor_check_devices(d, &k);
+		if (d->install)
+			doctor_check_install(d, &k);
 	}
 	kube_close(&k);
 }

@@ -23,8 +23,11 @@ struct doctor_finding {
 struct doctor {
 	struct cli *cli;
 	struct arena *arena;
+	const char *runtime_endpoint; /* or NULL: the usual places */
 	struct up_layout layout;
 	bool folder; /* check the cluster of a folder; else that of a kubeconfig */
+	bool install; /* also check the parts of deploy/ in the cluster */
+	bool no_reviews; /* the user may not ask for the rights of others; it was said */
 	int64_t pid; /* of the folder's supervisor; 0: not running */
 	struct up_state state;
 	VEC(struct doctor_finding) findings;
@@ -41,7 +44,19 @@ void doctor_check_machine(struct doctor *d); /* doctor/machine.c */
 struct kube;
 void doctor_check_devices(struct doctor *d, struct kube *k); /* doctor/devices.c */
 
+struct json;
 struct kube_options;
 void doctor_check_cluster(struct doctor *d, const struct kube_options *o); /* doctor/cluster.c */
+
+/* Reads a path that is no resource; JSON, or text if `ret_tree` is NULL. Not retried. */
+int doctor_fetch(struct kube *k, const char *path, struct str *ret_text, struct json **ret_tree,
+		 struct error *err);
+
+/* The parts of deploy/ in the cluster: versions, workloads, leases. */
+void doctor_check_install(struct doctor *d, struct kube *k); /* doctor/install.c */
+
+/* Whether a service account has the rights of a part of deploy/. */
+void doctor_check_rights(struct doctor *d, struct kube *k, struct str part, struct str ns,
+			 struct str account); /* doctor/rights.c */
 
 #endif

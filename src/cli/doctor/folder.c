@@ -178,17 +178,13 @@ static void check_role(struct doctor *d, const struct up_state_role *r)
 {
 	const char *subject = arena_printf(d->arena, "role %.*s", STR_ARG(r->name));
 	const char *hint = arena_printf(d->arena, "see `devplane logs %.*s`", STR_ARG(r->name));
-	struct up_health h = { .kubeconfig = d->layout.admin };
+	struct up_health h = up_health_of(d->arena, &d->layout, r);
 
 	if (!str_eqz(r->state, "ready")) {
 		doctor_say(d, DOCTOR_FAIL, subject, hint, "%.*s%s%.*s", STR_ARG(r->state),
 			   r->failure.n ? ": " : "", STR_ARG(r->failure));
 		return;
 	}
-	if (r->metrics.n > 0)
-		h.url = arena_printf(d->arena, "http://%.*s", STR_ARG(r->metrics));
-	if (h.url)
-		h.kubeconfig = NULL;
 	if (up_health_ask(&h, 1, ASK_MS, NULL) < 0)
 		return;
 	if (!h.ok)

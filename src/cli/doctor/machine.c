@@ -54,7 +54,7 @@ static void check_runtime(struct doctor *d)
 	const char *endpoint = NULL, *what = "";
 	struct error err;
 
-	if (up_check_runtime(d->cli, NULL, &endpoint, &what, &err) < 0)
+	if (up_check_runtime(d->cli, d->runtime_endpoint, &endpoint, &what, &err) < 0)
 		doctor_say(d, DOCTOR_WARN, "containers", NULL, "%s", err.msg);
 	else
 		doctor_say(d, DOCTOR_OK, "containers", NULL, "%s at %s", what, endpoint);

@@ -74,6 +74,7 @@ static const struct flag flags[] = {
 	  .arg = "ADDRESS", .initial = "127.0.0.1:0",
 	  .help = "address that serves /healthz, /readyz and /metrics; port 0 picks a free one, "
 		  "\"0\" disables it" },
+	ENDPOINT_GUARD_FLAGS(struct disk_options, driver.guard),
 	ROLE_FLAGS(struct disk_options, driver.role),
 	{ NULL },
 };
@@ -164,6 +165,7 @@ static int disk_start(void *arg, struct driver_role *role, struct error *err)
 	int r = read_spec(v, err);
 
 	v->role = role;
+	role->kubeconfig = v->options->kubeconfig;
 	if (r < 0)
 		return r;
 	r = disk_driver_new(&d, &v->driver, err);

@@ -180,6 +180,7 @@ static int net_start(void *arg, struct driver_role *role, struct error *err)
 	int r = read_spec(v, err);
 
 	v->role = role;
+	role->kubeconfig = v->options->kubeconfig;
 	if (r == 0)
 		r = need_capabilities(err);
 	if (r < 0)

@@ -125,6 +125,7 @@ static int nvidia_start(void *arg, struct driver_role *role, struct error *err)
 	int r = read_shares(v, &d.read, err);
 
 	v->role = role;
+	role->kubeconfig = v->options->kubeconfig;
 	if (r < 0)
 		return r;
 	r = nvidia_driver_new(&d, &v->driver, err);

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/json/quantity.h"
@@ -16,6 +17,7 @@
 
 struct show_options {
 	const char *root_dir, *name, *output, *library, *host_root;
+	int64_t deadline; /* ns */
 };
 
 static const struct flag flags[] = {
@@ -29,13 +31,14 @@ static const struct flag flags[] = {
 	  .help = "NVIDIA's management library; default libnvidia-ml.so.1 of the loader" },
 	{ "host-root", 0, FLAG_STRING(struct show_options, host_root), .arg = "DIR",
 	  .help = "folder that has the machine's root; default /" },
+	{ "nvml-timeout", 0, FLAG_DURATION(struct show_options, deadline), .arg = "TIME",
+	  .initial = "10s", .min = 100 * CLOCK_MS, .max = 3600 * INT64_C(1000) * CLOCK_MS,
+	  .help = "fail if NVIDIA's library does not answer for this long" },
 	{ NULL },
 };
 
-enum shown { SHOW_DEVICES, SHOW_PROFILES, SHOW_CLAIM };
-
 /* Reads it as a tree. */
-static int show_read(struct cli *cli, enum shown what, struct json **ret, struct error *err)
+static int show_read(struct cli *cli, enum nvidia_shown what, struct json **ret, struct error *err)
 {
 	const struct show_options *o = cli->options;
 	struct nvidia_show_opts opts = {
@@ -45,21 +48,12 @@ static int show_read(struct cli *cli, enum shown what, struct json **ret, struct
 		.read = { .root = o->host_root ? o->host_root : "",
 			  .mig = true,
 			  .static_mig = true },
+		.deadline_ms = (uint32_t)(o->deadline / CLOCK_MS),
 	};
-	CLEANUP(nvidia_show_close) struct nvidia_show *s = NULL;
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * MIB);
-	struct json_writer w;
-	int r = nvidia_show_open(&opts, &s, err);
+	struct str claim = what == NVIDIA_SHOW_CLAIM ? str_from(cli->operands.v[0]) : STR_NULL;
+	int r = nvidia_show(&opts, what, claim, &text, err);
 
-	if (r < 0)
-		return r;
-	json_writer_init(&w, &text, NULL);
-	if (what == SHOW_DEVICES)
-		nvidia_show_devices(s, &w);
-	else if (what == SHOW_PROFILES)
-		nvidia_show_profiles(s, &w);
-	else
-		r = nvidia_show_claim(s, str_from(cli->operands.v[0]), &w, err);
 	if (r < 0)
 		return r;
 	return json_parse(&cli->arena, arena_str(&cli->arena, buf_str(&text)), NULL, ret, err);
@@ -88,7 +82,7 @@ static int list_run(struct cli *cli, struct error *err)
 	const struct show_options *o = cli->options;
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(64 * MIB);
 	struct json *devices = NULL;
-	int r = show_read(cli, SHOW_DEVICES, &devices, err);
+	int r = show_read(cli, NVIDIA_SHOW_DEVICES, &devices, err);
 
 	if (r < 0)
 		return r;
@@ -127,7 +121,7 @@ static int profiles_run(struct cli *cli, struct error *err)
 	const struct show_options *o = cli->options;
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(64 * MIB);
 	struct json *profiles = NULL;
-	int r = show_read(cli, SHOW_PROFILES, &profiles, err);
+	int r = show_read(cli, NVIDIA_SHOW_PROFILES, &profiles, err);
 
 	if (r < 0)
 		return r;
@@ -181,7 +175,7 @@ static int explain_run(struct cli *cli, struct error *err)
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(64 * MIB);
 	CLEANUP(buf_release) struct buf aligned = BUF_INIT(64 * MIB);
 	struct json *claim = NULL;
-	int r = show_read(cli, SHOW_CLAIM, &claim, err);
+	int r = show_read(cli, NVIDIA_SHOW_CLAIM, &claim, err);
 
 	if (r < 0)
 		return r;

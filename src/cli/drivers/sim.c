@@ -159,6 +159,7 @@ static int sim_start(void *arg, struct driver_role *role, struct error *err)
 	const struct sim_options *o = v->options;
 
 	v->role = role;
+	role->kubeconfig = v->options->kubeconfig;
 	if (strcmp(o->mode, "dra") == 0 && !o->node_name)
 		return cli_bad_usage(v->cli, err,
 				     "--mode dra needs --node-name, the Node that has the devices");

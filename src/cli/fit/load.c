@@ -292,8 +292,10 @@ static int load_node(struct kube *k, struct fit_cluster *c, struct str node,
 		note_denied(k, c, node, slices);
 		return 0;
 	}
-	if (r == 0)
+	if (r == 0) {
+		inventory_put_node_object(c->inventory, tree);
 		json_append(c->nodes, tree);
+	}
 	return r;
 }
 
@@ -311,8 +313,7 @@ static int load_nodes(struct kube *k, struct fit_cluster *c, struct str node,
 		return r;
 	if (r == 0) {
 		JSON_FOREACH (it, json_getz(tree, "items"))
-			inventory_put_node(c->inventory,
-					   json_text_at(json_getz(it, "metadata"), "name"));
+			inventory_put_node_object(c->inventory, it);
 		inventory_know_nodes(c->inventory);
 		c->ngone = inventory_gone_nodes(c->inventory, &k->cli->arena, &c->gone);
 	}

@@ -78,6 +78,8 @@ void fit_pod_nodes(const struct json *pod, const struct json *const *allocated, 
 		*to = (struct fit_node){ .name = json_text_at(meta, "name"),
 					 .labels = json_getz(meta, "labels") };
 		buf_clear(&q.out);
+		if (inventory_node_lost_since(it))
+			pod_say(&q, "the node is unreachable");
 		if (q.pod)
 			pod_check_node(&q, it);
 		check_allocations(&q, to->name, to->labels);

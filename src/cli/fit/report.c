@@ -10,12 +10,16 @@
 #include "cli/devices/claim_sight.h"
 #include "dra/allocate/explain.h"
 
-enum { DEVICES_MAX = 8 /* named in a line */ };
+enum {
+	DEVICES_MAX = 8, /* named in a line */
+	TREE_DEVICES_MAX = 1000, /* of each reason, as data */
+};
 
 struct making {
 	const struct fit_query *query;
 	struct arena *arena;
 	struct arena scratch; /* for one node */
+	struct explain last; /* of that node */
 	struct map by_key;
 	VEC(struct fit_group *) groups;
 };
@@ -63,19 +67,26 @@ static bool explain_node(struct making *m, const struct fit_node *n, size_t devi
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	struct allocate_node node = { .name = n->name, .labels = n->labels }, nobody = { 0 };
-	struct explain e;
+	struct explain *e = &m->last;
 
 	arena_clear(&m->scratch);
 	explain_fit(m->query->inventory, &node, m->query->claims, m->query->nclaims,
-		    m->query->sight, &m->scratch, &e);
-	if (e.fits)
+		    m->query->sight, &m->scratch, e);
+	if (e->fits)
 		return true;
-	hide_claims(m, &e);
-	explain_print(&e, &nobody, devices_max, &text);
+	hide_claims(m, e);
+	explain_print(e, &nobody, devices_max, &text);
 	add_lines(buf_str(&text), out);
-	if (!has_devices(&e))
+	if (!has_devices(e))
 		(void)buf_addz(out, "    no device can be reached from there\n");
 	return false;
+}
+
+/* Keeps what was found for the last node as data. */
+static void keep_requests(struct making *m, struct fit_group *g, size_t devices_max)
+{
+	g->requests = explain_tree(&m->last, devices_max, m->arena);
+	g->between = arena_str(m->arena, m->last.between);
 }
 
 static struct fit_group *find_group(struct making *m, const struct fit_node *n, bool fits,
@@ -94,6 +105,8 @@ static struct fit_group *find_group(struct making *m, const struct fit_node *n, 
 				 .text = arena_str(m->arena, text) };
 	(void)map_put(&m->by_key, arena_str(m->arena, key), g);
 	(void)vec_push(&m->groups, g);
+	if (!fits)
+		keep_requests(m, g, 0);
 	return g;
 }
 
@@ -144,6 +157,7 @@ static void tell_details(struct making *m, struct fit_group *g)
 		return;
 	(void)explain_node(m, report_node_of(m, g->nodes[0]), DEVICES_MAX, &text);
 	g->text = arena_str(m->arena, buf_str(&text));
+	keep_requests(m, g, TREE_DEVICES_MAX);
 }
 
 static void report_gather(struct making *m, struct fit_report *r)
@@ -241,6 +255,10 @@ struct json *fit_report_tree(const struct fit_report *r, struct arena *a)
 		json_put_bool(a, o, "fits", g->fits);
 		if (g->away.n)
 			json_put_str(a, o, "nodeReason", g->away);
+		if (g->requests)
+			json_setz(o, "requests", g->requests);
+		if (g->between.n)
+			json_put_str(a, o, "between", str_trim_space(g->between));
 		if (g->text.n)
 			json_setz(o, "explanation", lines_of(g->text, a));
 		json_append(groups, o);

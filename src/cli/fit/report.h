@@ -27,6 +27,8 @@ struct fit_group {
 	bool devices; /* the claims fit */
 	struct str away;
 	struct str text; /* whole lines, one paragraph for each request; empty if the claims fit */
+	struct json *requests; /* the same as data; NULL if the claims fit */
+	struct str between; /* why requests that fit alone do not fit together; or empty */
 	struct str *nodes;
 	size_t n, cap;
 };
@@ -57,7 +59,7 @@ void fit_report_names(struct buf *out, const struct str *names, size_t n, size_t
 /* A paragraph for each group that does not fit. */
 void fit_report_print(const struct fit_report *r, size_t names_max, struct buf *out);
 
-/* The groups as an array: nodes, fits, nodeReason, explanation. */
+/* The groups as an array: nodes, fits, nodeReason, requests, between, explanation. */
 struct json *fit_report_tree(const struct fit_report *r, struct arena *a);
 
 #endif

@@ -20,6 +20,7 @@ struct row {
 
 struct devices {
 	struct get *get;
+	const struct pool_args *args;
 	struct arena *arena;
 	struct describe describe; /* for naming claims, if that is allowed */
 	struct row *rows;
@@ -32,7 +33,8 @@ static bool devices_is_wanted(const struct devices *d, const struct row *r)
 {
 	const struct get_options *o = d->get->options;
 
-	return (!o->driver || str_eqz(r->pool->driver, o->driver)) &&
+	return pool_args_has_device(d->args, r->pool, r->name) &&
+	       (!o->driver || str_eqz(r->pool->driver, o->driver)) &&
 	       (!o->node || str_eqz(r->node, o->node)) &&
 	       (!o->state || strcmp(device_fact_state_name(r->fact.state), o->state) == 0) &&
 	       (!o->unhealthy || r->fact.unhealthy);
@@ -96,9 +98,11 @@ static void devices_add_text(struct devices *d, struct json *cells, struct str t
 	get_add_cell(d->arena, cells, text.n > 0 ? text : STR("<none>"));
 }
 
+static struct json *object_of(struct devices *d, const struct row *r);
+
 static void devices_add_row(struct devices *d, struct json *table, const struct row *r)
 {
-	struct json *cells = get_make_row(d->arena, table, NULL);
+	struct json *cells = get_make_row(d->arena, table, d->get->sort ? object_of(d, r) : NULL);
 
 	get_add_cell(d->arena, cells, r->name);
 	get_add_cell(d->arena, cells, r->pool->driver);
@@ -115,11 +119,12 @@ static void devices_add_row(struct devices *d, struct json *table, const struct 
 	devices_add_text(d, cells, share_text(d, r));
 }
 
-static void devices_print_table(struct devices *d)
+static int devices_print_table(struct devices *d, struct error *err)
 {
 	struct get *g = d->get;
 	struct json *table = get_make_table(d->arena, columns,
 					    g->hidden ? PLAIN_COLUMNS : ARRAY_SIZE(columns));
+	int r;
 
 	g->style = (struct object_table_style){ .wide = g->format == GET_WIDE,
 						.no_headers = g->options->no_headers,
@@ -128,7 +133,10 @@ static void devices_print_table(struct devices *d)
 		g->style.prefix = STR("device/");
 	for (size_t i = 0; i < d->n; i++)
 		devices_add_row(d, table, &d->rows[i]);
-	get_print_table(g, table, table);
+	r = get_sort(g, table, err);
+	if (r == 0)
+		get_print_table(g, table, table);
+	return r;
 }
 
 /* --- objects --------------------------------------------------------------------------------- */
@@ -200,6 +208,7 @@ static struct json *object_of(struct devices *d, const struct row *r)
 static int print_objects(struct devices *d, struct error *err)
 {
 	struct json *list = json_make_object(d->arena), *items;
+	int r;
 
 	json_put_str(d->arena, list, "apiVersion", STR("v1"));
 	items = json_need_array(d->arena, list, "items");
@@ -208,7 +217,8 @@ static int print_objects(struct devices *d, struct error *err)
 	json_put_str(d->arena, list, "kind", STR("List"));
 	json_put_str(d->arena, json_need_object(d->arena, list, "metadata"), "resourceVersion",
 		     STR(""));
-	return get_print_object(d->get, NULL, list, err);
+	r = get_sort(d->get, list, err);
+	return r < 0 ? r : get_print_object(d->get, NULL, list, err);
 }
 
 static void print_names(const struct devices *d)
@@ -225,18 +235,18 @@ static int devices_print(struct devices *d, struct error *err)
 {
 	if (d->get->format == GET_NAME)
 		print_names(d);
-	else if (d->get->format != GET_TABLE && d->get->format != GET_WIDE)
+	else if (!get_is_table(d->get))
 		return print_objects(d, err);
 	else if (d->n == 0)
 		(void)fputs("No resources found\n", d->get->cli->err);
 	else
-		devices_print_table(d);
+		return devices_print_table(d, err);
 	return 0;
 }
 
 int get_devices(struct get *g, const struct pool_args *args, struct error *err)
 {
-	struct devices d = { .get = g, .arena = &g->cli->arena };
+	struct devices d = { .get = g, .args = args, .arena = &g->cli->arena };
 	struct pool_args_found f;
 	int r;
 

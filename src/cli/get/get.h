@@ -9,13 +9,16 @@
 #include "cli/output/tabs.h"
 
 struct claim_sight;
+struct custom_columns;
 struct device_counts;
 struct device_newest;
 struct device_view;
+struct jsonpath;
+struct jsonpath_template;
 
 struct get_options {
 	struct kube_options kube;
-	const char *output, *selector, *field_selector;
+	const char *output, *selector, *field_selector, *sort_by;
 	struct flag_list label_columns;
 	bool all_namespaces, watch, watch_only, no_headers, show_labels, show_kind;
 	bool ignore_not_found, managed_fields;
@@ -24,14 +27,24 @@ struct get_options {
 	struct flag_list feature_gates;
 };
 
-enum get_format { GET_TABLE, GET_WIDE, GET_JSON, GET_YAML, GET_NAME, GET_JSONPATH };
+enum get_format {
+	GET_TABLE,
+	GET_WIDE,
+	GET_JSON,
+	GET_YAML,
+	GET_NAME,
+	GET_JSONPATH,
+	GET_COLUMNS,
+};
 
 struct get {
 	struct kube kube;
 	struct cli *cli;
 	const struct get_options *options;
 	enum get_format format;
-	struct str path; /* for GET_JSONPATH */
+	const struct jsonpath_template *template; /* for GET_JSONPATH */
+	const struct custom_columns *columns; /* for GET_COLUMNS */
+	const struct jsonpath *sort; /* of --sort-by; or NULL */
 	struct object_args args;
 	struct object_table_style style;
 	struct tabs_memory memory; /* column widths, which a watch continues */
@@ -45,6 +58,12 @@ static inline bool get_is_table(const struct get *g)
 {
 	return g->format == GET_TABLE || g->format == GET_WIDE;
 }
+
+/* Reads --output and --sort-by: get/format.c. */
+int get_read_format(struct get *g, struct error *err);
+
+/* Sorts the rows of a table, or the items of a list, if --sort-by is given. */
+int get_sort(const struct get *g, struct json *tree, struct error *err);
 
 /* The query for one argument. */
 struct kube_query get_query(const struct get *g, const struct object_arg *arg);
@@ -73,9 +92,9 @@ struct get_column {
 	bool wide; /* only with -o wide */
 };
 
-/* A Table, a row of it (returns its cells), and cells. `meta` is copied; it may be NULL. */
+/* A Table, a row of it (returns its cells), and cells. `object` is shared; it may be NULL. */
 struct json *get_make_table(struct arena *a, const struct get_column *columns, size_t n);
-struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta);
+struct json *get_make_row(struct arena *a, struct json *table, const struct json *object);
 void get_add_cell(struct arena *a, struct json *cells, struct str text);
 void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
 /*

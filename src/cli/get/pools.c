@@ -24,10 +24,12 @@ static const struct get_column plain_columns[] = {
 	{ "Slices", false }, { "Devices", false }, { "Generation", true },
 };
 
+static struct json *object_of(struct get *g, const struct device_pool *p);
+
 static void pools_add_row(struct get *g, struct json *table, const struct device_pool *p)
 {
 	struct arena *a = &g->cli->arena;
-	struct json *cells = get_make_row(a, table, NULL);
+	struct json *cells = get_make_row(a, table, g->sort ? object_of(g, p) : NULL);
 
 	get_add_cell(a, cells, p->name);
 	get_add_cell(a, cells, p->driver);
@@ -47,11 +49,12 @@ static void pools_add_row(struct get *g, struct json *table, const struct device
 			      json_count(json_getz(p->status, "validationErrors")));
 }
 
-static void pools_print_table(struct get *g, const struct pool_args_found *f)
+static int pools_print_table(struct get *g, const struct pool_args_found *f, struct error *err)
 {
 	struct arena *a = &g->cli->arena;
 	struct json *table = g->hidden ? get_make_table(a, plain_columns, ARRAY_SIZE(plain_columns))
 				       : get_make_table(a, columns, ARRAY_SIZE(columns));
+	int r;
 
 	g->style = (struct object_table_style){ .wide = g->format == GET_WIDE,
 						.no_headers = g->options->no_headers,
@@ -60,7 +63,10 @@ static void pools_print_table(struct get *g, const struct pool_args_found *f)
 		g->style.prefix = STR("resourcepool/");
 	for (size_t i = 0; i < f->n; i++)
 		pools_add_row(g, table, &f->pools[i]);
-	get_print_table(g, table, table);
+	r = get_sort(g, table, err);
+	if (r == 0)
+		get_print_table(g, table, table);
+	return r;
 }
 
 /* --- objects --------------------------------------------------------------------------------- */
@@ -129,6 +135,7 @@ static int print_objects(struct get *g, const struct pool_args_found *f, bool si
 {
 	struct arena *a = &g->cli->arena;
 	struct json *list = json_make_object(a), *items;
+	int r;
 
 	if (single && f->n == 1)
 		return get_print_object(g, NULL, object_of(g, &f->pools[0]), err);
@@ -138,7 +145,8 @@ static int print_objects(struct get *g, const struct pool_args_found *f, bool si
 		json_append(items, object_of(g, &f->pools[i]));
 	json_put_str(a, list, "kind", STR("List"));
 	json_put_str(a, json_need_object(a, list, "metadata"), "resourceVersion", STR(""));
-	return get_print_object(g, NULL, list, err);
+	r = get_sort(g, list, err);
+	return r < 0 ? r : get_print_object(g, NULL, list, err);
 }
 
 /* Prints names that `describe` accepts. */
@@ -166,11 +174,11 @@ int get_pools(struct get *g, const struct pool_args *args, struct error *err)
 	get_say_note(g, &f.view);
 	if (g->format == GET_NAME)
 		print_names(g, &f);
-	else if (g->format != GET_TABLE && g->format != GET_WIDE)
+	else if (!get_is_table(g))
 		return print_objects(g, &f, args->n == 1, err);
 	else if (f.n == 0)
 		(void)fputs("No resources found\n", g->cli->err);
 	else
-		pools_print_table(g, &f);
+		return pools_print_table(g, &f, err);
 	return 0;
 }

@@ -2,9 +2,10 @@
  * Queries, and printing: tables, and objects in the other formats. Items of lists have no
  * apiVersion and kind; they are added here, so that each item is a complete object.
  */
-#include "api/table/jsonpath.h"
+#include "api/table/jsonpath_template.h"
 #include "cli/cli_limits.h"
 #include "cli/get/get.h"
+#include "cli/output/custom_columns.h"
 #include "cli/output/output.h"
 #include "client/api/discovery.h"
 
@@ -20,6 +21,7 @@ struct kube_query get_query(const struct get *g, const struct object_arg *arg)
 		q.ns = g->kube.config.ns;
 	if (get_is_table(g) && !get_is_slices(arg->type))
 		q.accept = OBJECT_TABLE_ACCEPT;
+	q.whole = q.accept.n > 0 && g->sort;
 	return q;
 }
 
@@ -103,72 +105,42 @@ static void print_names(struct get *g, const struct discovery_resource *type,
 		get_print_name(g, type, it);
 }
 
-/* --- paths ----------------------------------------------------------------------------------- */
+/* --- templates and columns ------------------------------------------------------------------- */
 
-/* A literal within braces: {"\n"}. */
-static void add_literal(struct buf *out, struct str text)
+static int print_template(struct get *g, const struct json *object, struct error *err)
 {
-	for (size_t i = 0; i < text.n; i++) {
-		char c = text.p[i];
-
-		if (c == '\\' && i + 1 < text.n) {
-			c = text.p[++i];
-			c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
-		}
-		(void)buf_addc(out, c);
-	}
-}
-
-static int print_add_value(struct get *g, const struct json *object, struct str path,
-			   struct buf *out, struct error *err)
-{
-	const struct jsonpath *compiled;
-	const struct json *v;
+	CLEANUP(arena_release) struct arena a;
+	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
 	int r;
 
-	if (path.n >= 2 && path.p[0] == '"' && path.p[path.n - 1] == '"') {
-		add_literal(out, str_of(path.p + 1, path.n - 2));
-		return 0;
-	}
-	if (str_starts(path, STR("range")) || str_find(path, STR("*")) >= 0 ||
-	    str_find(path, STR("..")) >= 0 || str_find(path, STR(":")) >= 0)
-		return cli_bad_usage(g->cli, err,
-				     "jsonpath: {%.*s} can match several values, which is not "
-				     "supported; use -o json",
-				     STR_ARG(path));
-	r = jsonpath_compile(&g->cli->arena, path, &compiled, err);
+	arena_init(&a, CODEC_MAX);
+	r = jsonpath_template_print(g->template, object, &a, &out, err);
 	if (r < 0)
-		return r;
-	v = jsonpath_first(compiled, object);
-	if (json_is(v, JSON_STRING))
-		(void)buf_add_str(out, json_str(v));
-	else if (v)
-		(void)json_print(out, v, NULL);
+		return error_wrap(err, r, "jsonpath");
+	(void)fwrite(out.p, 1, out.n, g->cli->out);
 	return 0;
 }
 
-/* Literal text, with {PATH} for values; as in kubectl, an expression without braces is a path. */
-static int print_path(struct get *g, const struct json *object, struct error *err)
+static int print_columns(struct get *g, const struct json *object, struct error *err)
 {
+	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
-	struct str rest = g->path, text, path;
+	const struct json *items = json_getz(object, "items");
+	bool headed = !g->head_printed && !g->options->no_headers;
 	int r = 0;
 
-	if (str_chr(rest, '{') < 0) {
-		r = print_add_value(g, object, rest, &out, err);
-		rest = STR_NULL;
-	}
-	while (r == 0 && rest.n > 0 && str_split(&rest, '{', &text)) {
-		(void)buf_add_str(&out, text);
-		if (!rest.p)
-			break;
-		if (!str_split(&rest, '}', &path) || !rest.p)
-			return cli_bad_usage(g->cli, err, "jsonpath: a brace is not closed");
-		r = print_add_value(g, object, path, &out, err);
-	}
-	if (r == 0)
-		(void)fwrite(out.p, 1, out.n, g->cli->out);
-	return r;
+	if (headed)
+		custom_columns_head(g->columns, &text);
+	g->head_printed = true;
+	if (!items)
+		r = custom_columns_row(g->columns, object, &text, err);
+	JSON_FOREACH (it, items)
+		r = r < 0 ? r : custom_columns_row(g->columns, it, &text, err);
+	if (r < 0)
+		return r;
+	tabs_align(&out, buf_str(&text), TABS_TABLE);
+	output_table(g->cli, buf_str(&out), headed);
+	return 0;
 }
 
 int get_print_object(struct get *g, const struct discovery_resource *type, struct json *object,
@@ -180,10 +152,12 @@ int get_print_object(struct get *g, const struct discovery_resource *type, struc
 		print_names(g, type, object);
 		return 0;
 	}
+	if (g->format == GET_JSONPATH)
+		return print_template(g, object, err);
+	if (g->format == GET_COLUMNS)
+		return print_columns(g, object, err);
 	drop_managed(g, object);
 	JSON_FOREACH (it, items)
 		drop_managed(g, it);
-	if (g->format == GET_JSONPATH)
-		return print_path(g, object, err);
 	return output_tree(g->cli, g->format == GET_JSON ? "json" : "yaml", object, err);
 }

@@ -48,13 +48,13 @@ struct json *get_make_table(struct arena *a, const struct get_column *columns, s
 	return table;
 }
 
-struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta)
+struct json *get_make_row(struct arena *a, struct json *table, const struct json *object)
 {
-	struct json *row = json_make_object(a), *copy = NULL;
+	struct json *row = json_make_object(a);
 
 	(void)json_need_array(a, row, "cells");
-	if (meta && json_copy(a, meta, &copy, NULL) == 0)
-		json_setz(json_need_object(a, row, "object"), "metadata", copy);
+	if (object)
+		json_setz(row, "object", json_alias(a, object));
 	json_append(json_getz(table, "rows"), row);
 	return json_getz(row, "cells");
 }
@@ -135,7 +135,7 @@ static void slices_add_slice(struct get *g, struct arena *a, struct json *table,
 			     const struct device_view_slice *s)
 {
 	const struct json *meta = json_getz(s->object, "metadata");
-	struct json *cells = get_make_row(a, table, meta);
+	struct json *cells = get_make_row(a, table, s->object);
 
 	get_add_cell(a, cells, json_text_at(meta, "name"));
 	get_add_cell(a, cells, s->node);

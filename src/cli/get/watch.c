@@ -46,10 +46,10 @@ static void watch_show(struct watcher *w, struct json *object, struct error *err
 	struct get *g = w->get;
 
 	get_hide(g, w->arg->type, object);
-	if (g->format != GET_TABLE && g->format != GET_WIDE) {
+	if (!get_is_table(g)) {
 		if (g->format == GET_YAML && g->head_printed)
 			(void)fputs("---\n", g->cli->out);
-		g->head_printed = true;
+		g->head_printed = g->head_printed || g->format == GET_YAML;
 		w->result = get_print_object(g, w->arg->type, object, err);
 		(void)fflush(g->cli->out);
 		return;

@@ -2,19 +2,17 @@
  * Pools are summed up from all slices each time, which is less work than drawing them. Only the
  * lines on the screen are made, and only for these it is checked which claims may be named.
  */
-#include "cli/live/draw.h"
+#include "cli/live/draw_impl.h"
 
 #include <inttypes.h>
 
 #include "base/core/limits.h"
-#include "base/core/map.h"
-#include "base/core/vec.h"
 #include "base/time/timestamp.h"
+#include "cli/output/columns.h"
 #include "cli/output/output.h"
 
 enum {
 	HEAD_LINES = 3, /* totals, source, titles */
-	CELLS = 9, /* in a line, before the holders */
 	GAP = 2,
 	HOLDERS_MAX = 64, /* named in a line */
 	HOLDERS_MIN = 24, /* columns they should have */
@@ -22,38 +20,82 @@ enum {
 	STATE_MIN = sizeof("Available, unhealthy") - 1, /* .. and of its state */
 };
 
-/* One line of the table, before it is formatted. */
-struct line {
-	struct str driver, pool, node;
-	struct device_counts counts;
-	enum top_truth complete, valid;
-	bool stale; /* some state may be outdated */
-	struct top_slice **slices;
-	size_t nslices;
-};
+/* --- what is shown --------------------------------------------------------------------------- */
 
-struct drawing {
-	const struct top_model *model;
-	struct top_view *view;
-	struct arena arena;
-	struct buf *out;
-	struct map by_pool; /* "driver/pool" -> struct line */
-	VEC(struct line *) lines;
-	size_t cells[CELLS], widths[CELLS]; /* without and with titles */
-	bool narrow;
-	size_t rows; /* in the table, including devices */
-	size_t left; /* lines left on the screen */
-};
+bool draw_may_name(const struct top_view *view, struct str ns)
+{
+	return !view->may || view->may(view->arg, ns);
+}
+
+/* Whether the pool is shown: all of them, or the one that the user opened. */
+static bool is_open(const struct top_view *v, struct str driver, struct str pool)
+{
+	return v->depth == TOP_ALL ||
+	       (str_eqz(driver, v->open.driver) && str_eqz(pool, v->open.pool));
+}
+
+static bool lists_devices(const struct top_view *v)
+{
+	return v->devices || v->depth != TOP_ALL;
+}
+
+/* All the text of a device that the user can see. */
+static bool draw_matches(const struct drawing *w, const struct top_slice *s,
+			 const struct top_device *d, struct str filter)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	CLEANUP(arena_release) struct arena a;
+
+	(void)buf_printf(&text, "%.*s/%.*s/%.*s\n%.*s\n%.*s\n%.*s\n%.*s\n%.*s\n",
+			 STR_ARG(s->driver), STR_ARG(s->pool), STR_ARG(d->name), STR_ARG(s->node),
+			 STR_ARG(device_fact_state_text(&d->fact)), STR_ARG(d->fact.reason),
+			 STR_ARG(device_fact_health_name(&d->fact)), STR_ARG(d->fact.message));
+	for (size_t i = 0; i < d->nholders; i++)
+		if (draw_may_name(w->view, d->holders[i].ns))
+			(void)buf_printf(&text, "%.*s/%.*s %.*s\n", STR_ARG(d->holders[i].ns),
+					 STR_ARG(d->holders[i].claim), STR_ARG(d->holders[i].pods));
+	arena_init(&a, 4 * MIB);
+	return str_find(arena_lower(&a, buf_str(&text)), arena_lower(&a, filter)) >= 0;
+}
+
+/* The slice with the devices that are shown; NULL: none of them are. */
+static struct top_slice *draw_filter(struct drawing *w, struct top_slice *s)
+{
+	struct str filter = str_from(w->view->filter);
+	bool all = (filter.n == 0 && !w->view->unhealthy) || w->view->depth == TOP_ONE_DEVICE;
+	struct top_slice *some;
+
+	if (s->elsewhere || !is_open(w->view, s->driver, s->pool))
+		return NULL;
+	if (all)
+		return s;
+	some = ARENA_NEW(&w->arena, struct top_slice);
+	*some = *s;
+	some->devices = ARENA_ARRAY(&w->arena, struct top_device, s->n + 1);
+	some->n = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct top_device *d = &s->devices[i];
+
+		if ((!w->view->unhealthy || d->fact.unhealthy) &&
+		    (filter.n == 0 || draw_matches(w, s, d, filter)))
+			some->devices[some->n++] = *d;
+	}
+	return some->n > 0 ? some : NULL;
+}
 
 /* --- sums ------------------------------------------------------------------------------------ */
 
+static struct str pool_key(struct drawing *w, const struct top_slice *s)
+{
+	return str_from(arena_printf(&w->arena, "%.*s/%.*s", STR_ARG(s->driver), STR_ARG(s->pool)));
+}
+
 static struct line *line_of(struct drawing *w, const struct top_slice *s)
 {
-	struct str key = str_from(
-		arena_printf(&w->arena, "%.*s/%.*s", STR_ARG(s->driver), STR_ARG(s->pool)));
+	struct str key = pool_key(w, s);
 	struct line *l = map_get(&w->by_pool, key);
 
-	if (l || s->elsewhere)
+	if (l)
 		return l;
 	l = ARENA_NEW(&w->arena, struct line);
 	*l = (struct line){ .driver = s->driver, .pool = s->pool, .node = s->node };
@@ -68,9 +110,10 @@ static enum top_truth both(enum top_truth a, enum top_truth b)
 	return a == TOP_NO || b == TOP_NO ? TOP_NO : MAX(a, b);
 }
 
+/* Of pools that are shown. */
 static void add_pool(struct drawing *w, const struct top_slice *s)
 {
-	struct line *l = line_of(w, s);
+	struct line *l = map_get(&w->by_pool, pool_key(w, s));
 
 	if (!l || !s->has_pool)
 		return;
@@ -80,10 +123,12 @@ static void add_pool(struct drawing *w, const struct top_slice *s)
 
 static void draw_add_slice(struct drawing *w, struct top_slice *s)
 {
-	struct line *l = line_of(w, s);
+	struct line *l;
 
-	if (s->elsewhere)
+	s = draw_filter(w, s);
+	if (!s)
 		return;
+	l = line_of(w, s);
 	if (!str_eq(l->node, s->node))
 		l->node = STR("<some>");
 	if ((l->nslices & (l->nslices - 1)) == 0) { /* full: 0, 1, 2, 4 .. */
@@ -131,12 +176,22 @@ static int by_allocated(const void *a, const void *b)
 	return by_number(a, b, DEVICE_ALLOCATED);
 }
 
+static int by_unhealthy(const void *a, const void *b)
+{
+	const struct line *x = *(struct line *const *)a, *y = *(struct line *const *)b;
+
+	if (x->counts.unhealthy != y->counts.unhealthy)
+		return x->counts.unhealthy > y->counts.unhealthy ? -1 : 1;
+	return draw_by_name(x, y);
+}
+
 static void sum_up(struct drawing *w)
 {
 	static int (*const orders[TOP_SORTS])(const void *, const void *) = {
 		[TOP_BY_POOL] = by_pool,
 		[TOP_BY_FREE] = by_free,
 		[TOP_BY_ALLOCATED] = by_allocated,
+		[TOP_BY_UNHEALTHY] = by_unhealthy,
 	};
 	struct omap_cursor c;
 
@@ -147,10 +202,10 @@ static void sum_up(struct drawing *w)
 	if (w->lines.n)
 		qsort(w->lines.v, w->lines.n, sizeof(*w->lines.v), orders[w->view->sort]);
 	for (size_t i = 0; i < w->lines.n; i++)
-		w->rows += 1 + (w->view->devices ? w->lines.v[i]->counts.devices : 0);
+		w->rows += 1 + (lists_devices(w->view) ? w->lines.v[i]->counts.devices : 0);
 }
 
-static void draw_begin(struct drawing *w, const struct top_model *m, struct top_view *view)
+void draw_begin(struct drawing *w, const struct top_model *m, struct top_view *view)
 {
 	*w = (struct drawing){ .model = m, .view = view };
 	w->left = view->height ? view->height : SIZE_MAX;
@@ -160,7 +215,7 @@ static void draw_begin(struct drawing *w, const struct top_model *m, struct top_
 	sum_up(w);
 }
 
-static void draw_end(struct drawing *w)
+void draw_end(struct drawing *w)
 {
 	vec_release(&w->lines);
 	map_release(&w->by_pool);
@@ -168,43 +223,6 @@ static void draw_end(struct drawing *w)
 }
 
 /* --- text ------------------------------------------------------------------------------------ */
-
-/*
- * The columns that a terminal uses for a character: East Asian and emoji two, combining ones none.
- */
-static size_t rune_columns(uint32_t rune)
-{
-	static const struct {
-		uint32_t first, last;
-		size_t columns;
-	} v[] = {
-		{ 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
-		{ 0x20d0, 0x20ff, 0 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
-		{ 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },
-		{ 0xfe20, 0xfe2f, 0 },   { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
-		{ 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 },
-		{ 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		if (rune >= v[i].first && rune <= v[i].last)
-			return v[i].columns;
-	return 1;
-}
-
-/* The number of bytes of the line that fit into the columns. */
-static size_t cut_at(struct str line, size_t width)
-{
-	size_t at = 0, next = 0, columns = 0;
-
-	while (at < line.n) {
-		columns += rune_columns(str_rune(line, &next));
-		if (columns > width)
-			break;
-		at = next;
-	}
-	return at;
-}
 
 /* Prints as much of a line as fits, without characters that could move the cursor. */
 static void put_line(struct drawing *w, struct str text, const char *style)
@@ -218,16 +236,18 @@ static void put_line(struct drawing *w, struct str text, const char *style)
 	w->left--;
 	output_clean(&clean, text);
 	line = buf_str(&clean);
-	n = cut_at(line, w->view->width ? w->view->width : SIZE_MAX);
+	n = columns_cut(line, w->view->width ? w->view->width : SIZE_MAX);
 	while (n > 0 && line.p[n - 1] == ' ')
 		n--;
-	if (style && w->view->colour)
+	if (w->chosen)
+		style = style ? "7;31" : "7";
+	if (style && (w->view->colour || w->chosen))
 		(void)buf_printf(w->out, "\033[%sm%.*s\033[0m\n", style, (int)n, line.p);
 	else
 		(void)buf_printf(w->out, "%.*s\n", (int)n, line.p);
 }
 
-static struct device_counts count_totals(const struct drawing *w)
+struct device_counts draw_totals(const struct drawing *w)
 {
 	struct device_counts all = { 0 };
 
@@ -270,7 +290,7 @@ static void put_head(struct drawing *w)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 	char time[TIMESTAMP_SIZE];
-	struct device_counts all = count_totals(w);
+	struct device_counts all = draw_totals(w);
 
 	(void)buf_printf(&text, "%zu device%s in %zu pool%s: ", all.devices, plural(all.devices),
 			 w->lines.n, plural(w->lines.n));
@@ -285,7 +305,7 @@ static void put_head(struct drawing *w)
 }
 
 /* Full titles, and short ones for screens on which holders would not fit. */
-static const char *const titles[2][CELLS] = {
+static const char *const titles[2][DRAW_CELLS] = {
 	{ "DRIVER", "POOL", "NODE", "DEVICES", "FREE", "PARTIAL", "ALLOCATED", "UNAVAILABLE",
 	  "UNHEALTHY" },
 	{ "DRIVER", "POOL", "NODE", "DEV", "FREE", "PART", "ALLOC", "UNAV", "SICK" },
@@ -308,7 +328,7 @@ static struct str pool_cell(struct drawing *w, const struct line *l)
 	return str_from(arena_printf(&w->arena, "%.*s (%s)", STR_ARG(l->pool), what));
 }
 
-static void make_cells(struct drawing *w, const struct line *l, struct str cells[static CELLS])
+static void make_cells(struct drawing *w, const struct line *l, struct str cells[static DRAW_CELLS])
 {
 	size_t n = 0;
 
@@ -324,7 +344,7 @@ static size_t title_widths(struct drawing *w)
 {
 	size_t all = 0;
 
-	for (size_t k = 0; k < CELLS; k++) {
+	for (size_t k = 0; k < DRAW_CELLS; k++) {
 		w->widths[k] = MAX(w->cells[k], strlen(titles[w->narrow][k]));
 		all += w->widths[k] + GAP;
 	}
@@ -334,11 +354,11 @@ static size_t title_widths(struct drawing *w)
 /* Measures all lines, so that columns do not move when the table is scrolled. */
 static void draw_measure(struct drawing *w)
 {
-	struct str cells[CELLS];
+	struct str cells[DRAW_CELLS];
 
 	for (size_t i = 0; i < w->lines.n; i++) {
 		make_cells(w, w->lines.v[i], cells);
-		for (size_t k = 0; k < CELLS; k++)
+		for (size_t k = 0; k < DRAW_CELLS; k++)
 			w->cells[k] = MAX(w->cells[k], str_characters(cells[k]));
 	}
 	w->narrow = w->view->width > 0 && title_widths(w) + HOLDERS_MIN > w->view->width;
@@ -353,12 +373,12 @@ static void add_cell(struct buf *out, struct str text, size_t width, bool right)
 			 (int)(right ? 0 : pad) + GAP, "");
 }
 
-static void put_cells(struct drawing *w, const struct str cells[static CELLS], struct str rest,
+static void put_cells(struct drawing *w, const struct str cells[static DRAW_CELLS], struct str rest,
 		      const char *style)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 
-	for (size_t k = 0; k < CELLS; k++)
+	for (size_t k = 0; k < DRAW_CELLS; k++)
 		add_cell(&text, cells[k], w->widths[k], k >= 3);
 	(void)buf_add_str(&text, rest);
 	put_line(w, buf_str(&text), style);
@@ -366,16 +386,11 @@ static void put_cells(struct drawing *w, const struct str cells[static CELLS], s
 
 static void put_titles(struct drawing *w)
 {
-	struct str cells[CELLS];
+	struct str cells[DRAW_CELLS];
 
-	for (size_t k = 0; k < CELLS; k++)
+	for (size_t k = 0; k < DRAW_CELLS; k++)
 		cells[k] = str_from(titles[w->narrow][k]);
 	put_cells(w, cells, STR("HOLDERS"), "7");
-}
-
-static bool may_name(const struct top_view *view, struct str ns)
-{
-	return !view->may || view->may(view->arg, ns);
 }
 
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
@@ -384,7 +399,7 @@ void top_print_holders(const struct top_view *view, const struct top_holder *hol
 	size_t named = 0, hidden = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (named == HOLDERS_MAX || !may_name(view, holders[i].ns)) {
+		if (named == HOLDERS_MAX || !draw_may_name(view, holders[i].ns)) {
 			hidden++;
 			continue;
 		}
@@ -435,7 +450,7 @@ static size_t holders_of(struct drawing *w, const struct line *l, holder_list *o
 static void put_pool(struct drawing *w, const struct line *l)
 {
 	CLEANUP(buf_release) struct buf rest = BUF_INIT(MIB);
-	struct str cells[CELLS];
+	struct str cells[DRAW_CELLS];
 	holder_list holders;
 	size_t omitted;
 	bool bad;
@@ -467,7 +482,7 @@ static void put_device(struct drawing *w, const struct top_device *d)
 		(void)buf_addz(&text, "  ");
 	top_print_holders(w->view, d->holders, d->nholders, d->fact.omitted, &text);
 	for (size_t i = 0; i < d->nholders; i++)
-		if (d->holders[i].pods.n && may_name(w->view, d->holders[i].ns))
+		if (d->holders[i].pods.n && draw_may_name(w->view, d->holders[i].ns))
 			(void)buf_printf(&text, " [%.*s]", STR_ARG(d->holders[i].pods));
 	put_line(w, buf_str(&text), d->fact.unhealthy ? "31" : NULL);
 }
@@ -488,9 +503,11 @@ struct window {
 
 static void draw_put_devices(struct drawing *w, const struct top_slice *s, struct window *p)
 {
-	for (size_t k = 0; k < s->n && p->at < p->end; k++)
-		if (p->at++ >= p->first)
+	for (size_t k = 0; k < s->n && p->at < p->end; k++, p->at++) {
+		w->chosen = w->view->cursor && p->at == w->view->selected;
+		if (p->at >= p->first)
 			put_device(w, &s->devices[k]);
+	}
 }
 
 static void put_rows(struct drawing *w, size_t first, size_t room)
@@ -500,9 +517,10 @@ static void put_rows(struct drawing *w, size_t first, size_t room)
 	for (size_t i = 0; i < w->lines.n && p.at < p.end; i++) {
 		const struct line *l = w->lines.v[i];
 
+		w->chosen = w->view->cursor && p.at == w->view->selected;
 		if (p.at++ >= first)
 			put_pool(w, l);
-		if (!w->view->devices)
+		if (!lists_devices(w->view))
 			continue;
 		if (p.at + l->counts.devices <= first) { /* all above */
 			p.at += l->counts.devices;
@@ -511,138 +529,222 @@ static void put_rows(struct drawing *w, size_t first, size_t room)
 		for (size_t k = 0; k < l->nslices; k++)
 			draw_put_devices(w, l->slices[k], &p);
 	}
+	w->chosen = false;
+}
+
+/* --- the selected row ------------------------------------------------------------------------ */
+
+static void place_set(struct top_place *p, const struct line *l, struct str device)
+{
+	(void)snprintf(p->driver, sizeof(p->driver), "%.*s", STR_ARG(l->driver));
+	(void)snprintf(p->pool, sizeof(p->pool), "%.*s", STR_ARG(l->pool));
+	(void)snprintf(p->device, sizeof(p->device), "%.*s", STR_ARG(device));
+}
+
+/* A row of the table, while all are walked. Zero: before the first. */
+struct row {
+	const struct line *line;
+	const struct top_slice *slice; /* NULL: the line of the pool */
+	const struct top_device *device;
+	size_t at, next_line, next_slice, next_device;
+};
+
+static bool next_device(const struct drawing *w, struct row *r)
+{
+	if (!r->line || !lists_devices(w->view))
+		return false;
+	while (r->next_slice < r->line->nslices &&
+	       r->next_device >= r->line->slices[r->next_slice]->n) {
+		r->next_slice++;
+		r->next_device = 0;
+	}
+	if (r->next_slice == r->line->nslices)
+		return false;
+	r->slice = r->line->slices[r->next_slice];
+	r->device = &r->slice->devices[r->next_device++];
+	return true;
+}
+
+static bool next_row(const struct drawing *w, struct row *r)
+{
+	r->at += r->line != NULL;
+	if (next_device(w, r))
+		return true;
+	if (r->next_line == w->lines.n)
+		return false;
+	*r = (struct row){ .at = r->at,
+			   .line = w->lines.v[r->next_line],
+			   .next_line = r->next_line + 1 };
+	return true;
+}
+
+static bool is_at(const struct row *r, const struct top_place *p)
+{
+	return str_eqz(r->line->driver, p->driver) && str_eqz(r->line->pool, p->pool) &&
+	       str_eqz(r->device ? r->device->name : STR(""), p->device);
+}
+
+/* Rows move when devices change: the selection stays on its pool or device while there is one. */
+static void select_row(struct drawing *w)
+{
+	struct top_view *v = w->view;
+	struct row r = { 0 };
+
+	while (v->follow && next_row(w, &r))
+		if (is_at(&r, &v->at))
+			v->selected = r.at;
+	v->selected = MIN(v->selected, w->rows ? w->rows - 1 : 0);
+	v->at = (struct top_place){ .pool = "" };
+	r = (struct row){ 0 };
+	while (next_row(w, &r))
+		if (r.at == v->selected)
+			place_set(&v->at, r.line, r.device ? r.device->name : STR(""));
+	v->follow = true;
+}
+
+/* Scrolls as little as shows the selected row. */
+static void scroll(struct drawing *w, size_t page)
+{
+	struct top_view *v = w->view;
+
+	v->scroll = MIN(v->scroll, w->rows > page ? w->rows - page : 0);
+	if (!v->cursor)
+		return;
+	select_row(w);
+	if (v->selected < v->scroll)
+		v->scroll = v->selected;
+	else if (v->selected - v->scroll >= page)
+		v->scroll = v->selected - page + 1;
+}
+
+/* --- one device ------------------------------------------------------------------------------ */
+
+static void put_field(struct drawing *w, const char *label, struct str text)
+{
+	if (text.n > 0)
+		put_line(w, str_from(arena_printf(&w->arena, "%-10s%.*s", label, STR_ARG(text))),
+			 NULL);
+}
+
+static void put_holders(struct drawing *w, const struct top_device *d)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	size_t hidden = 0;
+
+	for (size_t i = 0; i < d->nholders; i++) {
+		const struct top_holder *h = &d->holders[i];
+
+		if (!draw_may_name(w->view, h->ns)) {
+			hidden++;
+			continue;
+		}
+		buf_clear(&text);
+		(void)buf_printf(&text, h->pods.n ? "%.*s/%.*s [%.*s]" : "%.*s/%.*s",
+				 STR_ARG(h->ns), STR_ARG(h->claim), STR_ARG(h->pods));
+		put_field(w, "Holder:", buf_str(&text));
+	}
+	if (hidden > 0)
+		put_field(w, "Holder:",
+			  str_from(arena_printf(&w->arena, "%zu claim%s that you cannot read",
+						hidden, plural(hidden))));
+	if (d->fact.omitted > 0)
+		put_field(w, "Holder:",
+			  str_from(arena_printf(&w->arena, "%zu more allocation%s", d->fact.omitted,
+						plural(d->fact.omitted))));
+}
+
+static void put_one_device(struct drawing *w, const struct row *r)
+{
+	const struct device_fact *f = &r->device->fact;
+
+	put_field(w, "Device:", r->device->name);
+	put_field(w, "Driver:", r->line->driver);
+	put_field(w, "Pool:", pool_cell(w, r->line));
+	put_field(w, "Node:", r->slice->node);
+	put_field(w, "State:", device_fact_state_text(f));
+	put_field(w, "Reason:", f->reason);
+	put_field(w, "Taint:", r->device->taint);
+	put_field(w, "Health:", device_fact_health_name(f));
+	put_field(w, "Message:", f->message);
+	put_field(w, "Since:", f->since);
+	put_field(w, "Source:", f->source);
+	put_holders(w, r->device);
+}
+
+/* The device that the user opened. */
+static void put_open(struct drawing *w)
+{
+	struct row r = { 0 };
+	struct top_view *v = w->view;
+
+	while (next_row(w, &r)) {
+		if (is_at(&r, &v->open)) {
+			put_one_device(w, &r);
+			return;
+		}
+	}
+	put_line(w, STR("no slice has this device any more"), "31");
 }
 
 static void put_keys(struct drawing *w, size_t shown)
 {
-	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated" };
+	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated", "unhealthy" };
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 
-	(void)buf_printf(&text, "%zu-%zu of %zu  q quit  arrows scroll  d %s  s sorted by %s",
-			 w->rows ? w->view->scroll + 1 : 0, w->view->scroll + shown, w->rows,
-			 w->view->devices ? "pools only" : "devices", sorts[w->view->sort]);
+	if (w->view->depth == TOP_ONE_DEVICE)
+		(void)buf_addz(&text, "q quit  Esc back");
+	else if (w->view->editing)
+		(void)buf_printf(&text, "filter: %s_  Enter: done, Ctrl-U: clear", w->view->filter);
+	else
+		(void)buf_printf(&text,
+				 "%zu-%zu of %zu  q quit  Enter open%s  d %s  s sorted by %s  "
+				 "u %s  / %s%s",
+				 w->rows ? w->view->scroll + 1 : 0, w->view->scroll + shown,
+				 w->rows, w->view->depth == TOP_ALL ? "" : "  Esc back",
+				 w->view->devices ? "pools only" : "devices", sorts[w->view->sort],
+				 w->view->unhealthy ? "all" : "unhealthy",
+				 w->view->filter[0] ? "filter: " : "filter", w->view->filter);
 	put_line(w, buf_str(&text), "7");
+}
+
+/* Returns the number of rows. */
+static size_t put_table(struct drawing *w, size_t page)
+{
+	size_t shown;
+
+	draw_measure(w);
+	scroll(w, page);
+	shown = MIN(page, w->rows - w->view->scroll);
+	put_titles(w);
+	put_rows(w, w->view->scroll, shown);
+	return shown;
+}
+
+void top_settle(const struct top_model *m, struct top_view *view)
+{
+	struct drawing w;
+
+	draw_begin(&w, m, view);
+	if (view->depth != TOP_ONE_DEVICE)
+		scroll(&w, top_page(view));
+	draw_end(&w);
 }
 
 void top_draw(const struct top_model *m, struct top_view *view, struct buf *out)
 {
-	size_t page = view->height ? top_page(view) : SIZE_MAX / 2, shown;
+	size_t page = view->height ? top_page(view) : SIZE_MAX / 2, shown = 0;
 	struct drawing w;
 
 	draw_begin(&w, m, view);
 	w.out = out;
-	draw_measure(&w);
-	view->scroll = MIN(view->scroll, w.rows > page ? w.rows - page : 0);
-	shown = MIN(page, w.rows - view->scroll);
 	put_head(&w);
-	put_titles(&w);
-	put_rows(&w, view->scroll, shown);
-	if (view->height) {
-		for (size_t i = shown; i < page; i++)
-			put_line(&w, STR_NULL, NULL);
+	if (view->depth == TOP_ONE_DEVICE)
+		put_open(&w);
+	else
+		shown = put_table(&w, page);
+	while (view->height && w.left > 1)
+		put_line(&w, STR_NULL, NULL);
+	if (view->height)
 		put_keys(&w, shown);
-	}
 	draw_end(&w);
-}
-
-/* --- as a tree ------------------------------------------------------------------------------- */
-
-static struct json *holders_tree(const struct top_view *view, const struct top_holder *holders,
-				 size_t n, struct arena *a, size_t *ret_hidden)
-{
-	struct json *list = json_make_array(a);
-
-	*ret_hidden = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct json *h;
-
-		if (!may_name(view, holders[i].ns)) {
-			++*ret_hidden;
-			continue;
-		}
-		h = json_make_object(a);
-		json_put_str(a, h, "namespace", holders[i].ns);
-		json_put_str(a, h, "claim", holders[i].claim);
-		if (holders[i].pods.n)
-			json_put_str(a, h, "pods", arena_str(a, holders[i].pods));
-		json_append(list, h);
-	}
-	return list;
-}
-
-static void draw_put_text(struct json *o, const char *name, struct str text, struct arena *a)
-{
-	if (text.n)
-		json_put_str(a, o, name, text);
-}
-
-static struct json *device_tree(const struct top_view *view, const struct top_device *d,
-				struct arena *a)
-{
-	struct json *o = json_make_object(a);
-	size_t hidden;
-
-	json_put_str(a, o, "name", d->name);
-	json_put_str(a, o, "state", str_from(device_fact_state_name(d->fact.state)));
-	draw_put_text(o, "stateReason", d->fact.reason, a);
-	draw_put_text(o, "taint", d->taint, a);
-	if (!d->fact.unsure)
-		json_put_str(a, o, "health", device_fact_health_name(&d->fact));
-	draw_put_text(o, "healthMessage", d->fact.message, a);
-	draw_put_text(o, "healthSince", d->fact.since, a);
-	draw_put_text(o, "healthSource", d->fact.source, a);
-	if (d->fact.omitted)
-		json_put_i64(a, o, "omittedAllocations", (int64_t)d->fact.omitted);
-	if (!d->nholders)
-		return o;
-	json_setz(o, "holders", holders_tree(view, d->holders, d->nholders, a, &hidden));
-	if (hidden)
-		json_put_i64(a, o, "hiddenHolders", (int64_t)hidden);
-	return o;
-}
-
-static void put_truth(struct json *o, const char *name, enum top_truth v, struct arena *a)
-{
-	if (v != TOP_UNTOLD)
-		json_put_bool(a, o, name, v == TOP_YES);
-}
-
-static struct json *pool_tree(const struct top_view *view, const struct line *l, struct arena *a)
-{
-	struct json *o = json_make_object(a), *list = json_make_array(a);
-
-	json_put_str(a, o, "driver", l->driver);
-	json_put_str(a, o, "pool", l->pool);
-	json_put_str(a, o, "node", l->node);
-	put_truth(o, "complete", l->complete, a);
-	put_truth(o, "valid", l->valid, a);
-	if (l->stale)
-		json_put_bool(a, o, "stale", true);
-	device_counts_put(a, o, &l->counts);
-	for (size_t s = 0; s < l->nslices; s++)
-		for (size_t k = 0; k < l->slices[s]->n; k++)
-			json_append(list, device_tree(view, &l->slices[s]->devices[k], a));
-	json_setz(o, "deviceList", list);
-	return o;
-}
-
-struct json *top_tree(const struct top_model *m, const struct top_view *view, struct arena *a)
-{
-	struct json *o = json_make_object(a), *pools = json_make_array(a);
-	struct top_view own = *view;
-	char time[TIMESTAMP_SIZE];
-	struct drawing w;
-	struct device_counts all;
-
-	draw_begin(&w, m, &own);
-	all = count_totals(&w);
-	json_put_str(a, o, "time",
-		     arena_str(a, timestamp_print(view->wall_ns, TIMESTAMP_SECONDS, time)));
-	json_put_str(a, o, "source", view->source);
-	device_counts_put(a, json_need_object(a, o, "totals"), &all);
-	for (size_t i = 0; i < w.lines.n; i++)
-		json_append(pools, pool_tree(view, w.lines.v[i], a));
-	json_setz(o, "pools", pools);
-	draw_end(&w);
-	return o;
 }

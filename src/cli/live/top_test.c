@@ -15,7 +15,7 @@
 #include "cli/devices/claim_sight.h"
 #include "cli/fit/pod.h"
 #include "cli/fit/report.h"
-#include "cli/live/draw.h"
+#include "cli/live/browse.h"
 #include "cli/live/watch_print.h"
 #include "cli/output/terminal.h"
 #include "dra/dra_limits.h"
@@ -202,6 +202,21 @@ static void a_screen_shows_a_part(void **state)
 	draw(x);
 	assert_int_equal(x->view.scroll, 11 - 4); /* 4 pools, 7 devices, 4 lines of room */
 	assert_golden(x, "scrolled");
+}
+
+static void a_filter_leaves_devices_that_match(void **state)
+{
+	struct fixture *x = *state;
+
+	fill(x);
+	x->view.devices = x->view.unhealthy = x->view.editing = true;
+	x->view.sort = TOP_BY_UNHEALTHY;
+	for (const char *keys = "nonsense\x15xit\bD"; *keys; keys++)
+		top_edit_filter(&x->view, *keys);
+	draw(x);
+	assert_golden(x, "filtered");
+	top_edit_filter(&x->view, '\n');
+	assert_false(x->view.editing);
 }
 
 static void claims_that_may_not_be_known_are_counted(void **state)
@@ -756,6 +771,7 @@ int main(void)
 		TEST(pools_are_one_line_each),
 		TEST(devices_come_below_their_pools),
 		TEST(a_screen_shows_a_part),
+		TEST(a_filter_leaves_devices_that_match),
 		TEST(claims_that_may_not_be_known_are_counted),
 		TEST(a_terminal_gets_colours),
 		TEST(nothing_is_shown_as_nothing),

@@ -28,8 +28,12 @@
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
+/* Other keys begin with the byte of Escape, and terminals send their bytes at once. */
+enum { ESCAPE_MS = 50 };
+
 struct terminal {
 	struct terminal_opts opts;
+	struct loop_timer escape; /* until an Escape is a key of its own */
 	struct termios before;
 	struct loop_fd *keys;
 	struct loop_signal *resized, *continued;
@@ -202,15 +206,27 @@ static void suspend(struct terminal *t)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+static void on_escape(struct loop_timer *timer)
+{
+	struct terminal *t = CONTAINER_OF(timer, struct terminal, escape);
+	struct pollfd more = { .fd = t->opts.in, .events = POLLIN };
+
+	if (poll(&more, 1, 0) > 0) /* we were busy, and the rest of the key is there */
+		return;
+	t->npending = 0;
+	t->opts.on_key(t->opts.arg, TERMINAL_ESCAPE);
+}
+
 static void on_readable(void *arg)
 {
 	struct terminal *t = arg;
-	char bytes[sizeof(t->pending)];
+	char bytes[256]; /* many keys at once */
 	size_t used, n = t->npending;
 	struct str rest;
 	ssize_t got;
 	int key;
 
+	loop_timer_stop(&t->escape);
 	memcpy(bytes, t->pending, n);
 	got = read(t->opts.in, bytes + n, sizeof(bytes) - n);
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
@@ -231,6 +247,8 @@ static void on_readable(void *arg)
 	} while (used && rest.n);
 	t->npending = rest.n < sizeof(t->pending) ? rest.n : 0; /* drop bytes that are not a key */
 	memcpy(t->pending, rest.p, t->npending);
+	if (t->npending == 1 && t->pending[0] == '\033')
+		loop_timer_start(&t->escape, ESCAPE_MS);
 }
 
 static void on_resized(void *arg, int signum UNUSED)
@@ -248,6 +266,7 @@ int terminal_open(const struct terminal_opts *opts, struct terminal **ret_termin
 
 	t->opts = *opts;
 	t->pipe = -1;
+	loop_timer_init(&t->escape, opts->loop, on_escape);
 	if (tcgetattr(opts->out, &t->before) < 0) {
 		r = error_set_errno(err, ERR_IO, errno, "no terminal");
 		free(t);
@@ -274,6 +293,7 @@ void terminal_close(struct terminal *t)
 {
 	if (!t)
 		return;
+	loop_timer_stop(&t->escape);
 	loop_fd_free(t->keys);
 	loop_signal_free(t->resized);
 	loop_signal_free(t->continued);

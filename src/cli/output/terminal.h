@@ -23,6 +23,7 @@ enum terminal_key {
 	TERMINAL_PAGE_DOWN,
 	TERMINAL_HOME,
 	TERMINAL_END,
+	TERMINAL_ESCAPE, /* the key alone, not the beginning of another */
 	TERMINAL_INTERRUPT, /* Ctrl-C */
 	TERMINAL_SUSPEND, /* Ctrl-Z; never delivered, the terminal handles it */
 	TERMINAL_CLOSED, /* the terminal is gone */

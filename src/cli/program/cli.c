@@ -234,12 +234,12 @@ static int cli_finish(const struct cli *cli, int code)
 	return MAX(code, failure_of(cli));
 }
 
-/* kubectl requests completions: its words, the last of them unfinished. */
-static int cli_complete(const struct cli *cli, int argc, char *const *argv)
+/* A shell or kubectl requests completions: its words, the last of them unfinished. */
+static int cli_complete(struct cli *cli, int argc, char *const *argv)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
 
-	completion_words(cli->root, argc - 1, argv + 1, &out);
+	completion_words(cli, argc - 1, argv + 1, &out);
 	(void)fwrite(out.p, 1, out.n, cli->out);
 	return cli_finish(cli, CLI_OK);
 }
@@ -251,8 +251,11 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 
 	cli->root = cli->command = root;
 	cli->program = cli->path = root->name;
-	if (argc > 0 && is_named(file_name(argv[0]), "kubectl_complete-", str_from(root->name))) {
-		code = cli_complete(cli, argc, argv);
+	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+		at = 2;
+	if (argc > 0 &&
+	    (at == 2 || is_named(file_name(argv[0]), "kubectl_complete-", str_from(root->name)))) {
+		code = cli_complete(cli, argc - at + 1, argv + at - 1);
 		arena_release(&cli->arena);
 		return code;
 	}

@@ -351,7 +351,7 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 		  { "'prog group deep')", "flags=' --name --from --loud --help'",
 		    "'prog greet --from') kind=files",
 		    "'prog greet --name' | 'prog greet -n') kind=none",
-		    "'prog group seek seek') [[ $cur == -* ]] || words='",
+		    "'prog group seek seek') [[ $cur == -* ]] || { kind=types words='",
 		    "'prog group seek --how') kind=words words='fast map='" } },
 		{ completion_zsh,
 		  { "_prog_group_deep() {", "'--from=[more names]:FILE:_files'",

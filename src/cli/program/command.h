@@ -13,7 +13,9 @@
 
 #include "base/system/flags.h"
 
+struct buf;
 struct cli;
+struct completion_query;
 
 /* Headings of the overview, in this order. An empty group is not shown. */
 enum command_group {
@@ -52,6 +54,7 @@ struct command {
 	size_t options_size; /* size of the struct that `flags` has offsets into */
 	size_t operands_min, operands_max;
 	bool types; /* the first operand is a type of resources */
+	const char *names; /* the type of all operands, for completion: "roles"; or NULL */
 
 	/*
 	 * Runs the command. 0 is exit code 0. The caller prints an error and exits with 1 (or
@@ -61,6 +64,9 @@ struct command {
 	int (*run)(struct cli *cli, struct error *err);
 
 	const struct command *const *subcommands; /* ends with NULL; or NULL */
+
+	/* Offers names for completion; only the root has it. */
+	void (*complete)(struct cli *cli, const struct completion_query *query, struct buf *out);
 };
 
 /* The subcommand of that name, or NULL. */

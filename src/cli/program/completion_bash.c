@@ -33,9 +33,10 @@ static void add_values(void *ctx, const struct command *c, const char *path)
 	struct buf *out = ctx;
 
 	if (c->types) {
-		(void)buf_printf(out, "\t'%s %s') [[ $cur == -* ]] || words='", path, c->name);
+		(void)buf_printf(out, "\t'%s %s') [[ $cur == -* ]] || { kind=types words='", path,
+				 c->name);
 		completion_add_types(out);
-		(void)buf_addz(out, "' ;;\n");
+		(void)buf_addz(out, "'; } ;;\n");
 	}
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++) {
 		if (!flags_wants_value(flag))
@@ -49,10 +50,14 @@ static void add_values(void *ctx, const struct command *c, const char *path)
 			completion_add_values(out, flag);
 			(void)buf_addc(out, '\'');
 		} else {
-			(void)buf_addz(out, completion_wants_path(flag) ? "files" : "none");
+			(void)buf_addz(out, completion_wants_path(flag)   ? "files"
+					    : completion_wants_name(flag) ? "names"
+									  : "none");
 		}
 		(void)buf_addz(out, " ;;\n");
 	}
+	if (c->types || c->names)
+		(void)buf_printf(out, "\t'%s '*) [[ $cur == -* ]] || kind=names ;;\n", path);
 }
 
 void completion_bash(const struct command *root, struct buf *out)
@@ -85,7 +90,17 @@ void completion_bash(const struct command *root, struct buf *out)
 	command_walk(root, add_values, out);
 	(void)buf_printf(out,
 			 "\tesac\n"
+			 "\t[[ $kind == types && $cur == */* ]] && kind=names\n"
 			 "\tcase $kind in\n"
+			 "\tnames)\n"
+			 "\t\tlocal -a line=()\n"
+			 "\t\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+			 "\t\t\t[[ ${COMP_WORDS[i]} == '=' ]] || line+=(\"${COMP_WORDS[i]}\")\n"
+			 "\t\tdone\n"
+			 "\t\twords=$(%s __complete \"${line[@]}\" \"$cur\" 2>/dev/null)\n"
+			 "\t\tmapfile -t COMPREPLY < <(sed '$d; s/\\t.*//' <<<\"$words\")\n"
+			 "\t\t;;\n"
+			 "\ttypes) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
 			 "\twords) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
 			 "\tfiles)\n"
 			 "\t\tcompopt -o filenames 2>/dev/null\n"
@@ -95,5 +110,5 @@ void completion_bash(const struct command *root, struct buf *out)
 			 "\tesac\n"
 			 "}\n"
 			 "complete -F _%s %s\n",
-			 name, name);
+			 name, name, name);
 }

@@ -39,6 +39,8 @@ static void add_flag(struct script *s, const struct flag *flag, const char *path
 		(void)buf_printf(out, " -s %c", flag->letter);
 	if (flags_wants_value(flag))
 		(void)buf_addz(out, completion_wants_path(flag) ? " -r -F" : " -x");
+	if (completion_wants_name(flag))
+		(void)buf_printf(out, " -a '(__%s_names)'", s->name);
 	if (completion_values(flag)) {
 		(void)buf_addz(out, " -a '");
 		completion_add_values(out, flag);
@@ -61,7 +63,12 @@ static void add_types(struct script *s, const char *path)
 			 "-eq %zu' -a '",
 			 s->name, s->name, path, words);
 	completion_add_types(s->out);
-	(void)buf_addz(s->out, "'\n");
+	(void)buf_printf(
+		s->out,
+		"'\ncomplete -c %s -n '__%s_at \"%s\"; and begin; test (count (commandline "
+		"-opc)) -gt %zu; or string match -q \"*/*\" -- (commandline -ct); end' -a "
+		"'(__%s_names)'\n",
+		s->name, s->name, path, words, s->name);
 }
 
 static void add_command(void *ctx, const struct command *c, const char *path)
@@ -78,6 +85,9 @@ static void add_command(void *ctx, const struct command *c, const char *path)
 	}
 	if (c->types)
 		add_types(s, path);
+	if (c->names)
+		(void)buf_printf(s->out, "complete -c %s -n '__%s_at \"%s\"' -a '(__%s_names)'\n",
+				 s->name, s->name, path, s->name);
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++)
 		add_flag(s, flag, path);
 	add_flag(s, &flags_help_row, path);
@@ -104,7 +114,12 @@ void completion_fish(const struct command *root, struct buf *out)
 			 "\tend\n"
 			 "\ttest \"$path\" = \"$argv\"\n"
 			 "end\n\n"
+			 "function __%s_names -d 'names that the server knows'\n"
+			 "\tset -l words (commandline -opc)\n"
+			 "\t%s __complete $words[2..-1] (commandline -ct) 2>/dev/null | "
+			 "string match -v ':*'\n"
+			 "end\n\n"
 			 "complete -c %s -f\n",
-			 s.name);
+			 s.name, s.name, s.name);
 	command_walk(root, add_command, &s);
 }

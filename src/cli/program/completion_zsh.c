@@ -26,8 +26,16 @@ static void completion_zsh_add_text(struct buf *out, const char *text)
 	}
 }
 
+/* The action that asks the program for names; the path is that of the command. */
+static void add_names(struct buf *out, const char *path)
+{
+	const char *rest = strchr(path, ' ');
+
+	(void)buf_printf(out, "{_%.*s_names%s}", (int)strcspn(path, " "), path, rest ? rest : "");
+}
+
 /* ":what:action" after an option that takes a value. */
-static void completion_zsh_add_value(struct buf *out, const struct flag *flag)
+static void completion_zsh_add_value(struct buf *out, const struct flag *flag, const char *path)
 {
 	(void)buf_printf(out, ":%s:", flag->arg ? flag->arg : "value");
 	if (completion_values(flag)) {
@@ -36,12 +44,14 @@ static void completion_zsh_add_value(struct buf *out, const struct flag *flag)
 		(void)buf_addc(out, ')');
 	} else if (completion_wants_path(flag)) {
 		(void)buf_addz(out, "_files");
+	} else if (completion_wants_name(flag)) {
+		add_names(out, path);
 	} else {
 		(void)buf_addc(out, ' ');
 	}
 }
 
-static void add_flag(struct buf *out, const struct flag *flag)
+static void add_flag(struct buf *out, const struct flag *flag, const char *path)
 {
 	bool value = flags_wants_value(flag);
 
@@ -55,7 +65,7 @@ static void add_flag(struct buf *out, const struct flag *flag)
 	completion_zsh_add_text(out, flag->help);
 	(void)buf_addc(out, ']');
 	if (value)
-		completion_zsh_add_value(out, flag);
+		completion_zsh_add_value(out, flag, path);
 	(void)buf_addz(out, "' \\\n");
 }
 
@@ -91,15 +101,21 @@ static void add_function(void *ctx, const struct command *c, const char *path)
 			    "\tlocal -a commands\n"
 			    "\t_arguments -C \\\n");
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++)
-		add_flag(out, flag);
-	add_flag(out, &flags_help_row);
+		add_flag(out, flag, path);
+	add_flag(out, &flags_help_row, path);
 	if (c->subcommands) {
 		(void)buf_addz(out, "\t\t'1: :->command' \\\n\t\t'*:: :->rest'\n");
 		add_dispatch(out, c, path);
 	} else if (c->types) {
 		(void)buf_addz(out, "\t\t'1: :(");
 		completion_add_types(out);
-		(void)buf_addz(out, ")' \\\n\t\t'*: : '\n");
+		(void)buf_addz(out, ")' \\\n\t\t'*: :");
+		add_names(out, path);
+		(void)buf_addz(out, "'\n");
+	} else if (c->names) {
+		(void)buf_addz(out, "\t\t'*: :");
+		add_names(out, path);
+		(void)buf_addz(out, "'\n");
 	} else {
 		(void)buf_printf(out, "\t\t'*: :%s'\n", c->operands_max ? "_files" : " ");
 	}
@@ -110,10 +126,17 @@ void completion_zsh(const struct command *root, struct buf *out)
 {
 	const char *name = root->name;
 
-	(void)buf_printf(out,
-			 "#compdef %s\n"
-			 "# zsh completion for %s, made by '%s completion zsh'.\n\n",
-			 name, name, name);
+	(void)buf_printf(
+		out,
+		"#compdef %s\n"
+		"# zsh completion for %s, made by '%s completion zsh'.\n\n"
+		"_%s_names() {\n"
+		"\tlocal -a names\n"
+		"\tnames=(${(f)\"$(%s __complete $@ $words[2,CURRENT-1] \"$words[CURRENT]\" "
+		"2>/dev/null)\"})\n"
+		"\tcompadd -- ${${names[1,-2]}%%%%$'\\t'*}\n"
+		"}\n\n",
+		name, name, name, name, name);
 	command_walk(root, add_function, out);
 	(void)buf_printf(out,
 			 "# Loaded from $fpath this file is the function; sourced, it defines it.\n"

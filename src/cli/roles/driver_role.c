@@ -7,6 +7,7 @@
 #include "base/report/metrics.h"
 #include "base/report/metrics_process.h"
 #include "cli/program/cli.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 static int driver_role_check_ready(void *arg, struct error *err)
 {
@@ -40,26 +41,43 @@ static void driver_role_on_stop(void *arg)
 	r->ops->stop(r->arg);
 }
 
-static int driver_role_start(struct driver_role *r, const char *address, struct error *err)
+static int driver_role_serve(struct driver_role *r, const struct driver_options *o,
+			     struct error *err)
 {
+	CLEANUP(kubeconfig_release) struct kubeconfig config = { 0 };
+	struct kubeconfig_opts k = { .path = r->kubeconfig };
 	struct endpoint_opts e = { .loop = r->role.loop,
-				   .address = address,
+				   .address = o->metrics_address,
 				   .checks = r->checks,
 				   .arg = r,
-				   .metrics = r->metrics };
+				   .metrics = r->metrics,
+				   .guard = &o->guard,
+				   .log = &r->role.log };
+	struct addr at;
+	int n = addr_parse(&at, str_from(o->metrics_address), 0, err);
+
+	/* Device plugins need no API server, so only a guard requires a kubeconfig. */
+	if (n == 0 && endpoint_guard_wanted(&o->guard, &at)) {
+		n = kubeconfig_load(&config, &k, err);
+		e.kubeconfig = &config;
+	}
+	return n < 0 ? n : endpoint_new(&e, &r->endpoint, err);
+}
+
+static int driver_role_start(struct driver_role *r, const struct driver_options *o,
+			     struct error *err)
+{
 	int n = r->ops->start(r->arg, r, err);
 
-	if (n == 0 && strcmp(address, "0") != 0)
-		n = endpoint_new(&e, &r->endpoint, err);
+	if (n == 0 && strcmp(o->metrics_address, "0") != 0)
+		n = driver_role_serve(r, o, err);
 	return n;
 }
 
 static void driver_role_announce(struct driver_role *r)
 {
 	r->ops->announce(r->arg, r->cli->out);
-	if (r->endpoint)
-		(void)fprintf(r->cli->out, "  health and metrics at http://%s\n",
-			      endpoint_address(r->endpoint)->text);
+	endpoint_announce(r->endpoint, r->cli->out);
 	(void)fflush(r->cli->out);
 	role_ready(&r->role);
 }
@@ -81,7 +99,7 @@ int driver_role_run(struct cli *cli, const struct driver_options *o,
 		return n;
 	r.metrics = metrics_new();
 	(void)metrics_process_register(r.metrics, NULL);
-	if (driver_role_start(&r, o->metrics_address, &r.failure) < 0)
+	if (driver_role_start(&r, o, &r.failure) < 0)
 		driver_role_on_stop(&r);
 	else
 		driver_role_announce(&r);

@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "cli/roles/endpoint.h"
+#include "cli/roles/endpoint_guard.h"
 #include "cli/roles/role.h"
 
 struct cli;
@@ -20,6 +21,7 @@ struct metrics;
 /* Embed it in the options of a driver's command. */
 struct driver_options {
 	struct role_options role;
+	struct endpoint_guard_options guard;
 	const char *root_dir, *cdi_dir, *metrics_address;
 	int64_t timeout, heartbeat; /* of health; ns */
 	bool no_health, no_taint;
@@ -66,7 +68,7 @@ struct driver_options {
 		  .initial = "127.0.0.1:0",                                                     \
 		  .help = "address that serves /healthz, /readyz and /metrics; port 0 picks a " \
 			  "free one, \"0\" disables it" },                                      \
-		ROLE_FLAGS(type, member.role)
+		ENDPOINT_GUARD_FLAGS(type, member.guard), ROLE_FLAGS(type, member.role)
 
 #define DRIVER_ROLE_DAY (86400 * CLOCK_SEC)
 
@@ -79,6 +81,7 @@ struct driver_role {
 	struct endpoint_check checks[2];
 	const struct driver_role_ops *ops;
 	void *arg;
+	const char *kubeconfig; /* set by `start`: the flag's value, or NULL */
 	struct error failure; /* why it did not start */
 	bool stopping;
 };

@@ -32,6 +32,7 @@ static void on_silent(void *arg)
 	if (r->started)
 		r->ops->free(r->arg);
 	r->started = false;
+	endpoint_free(TAKE(r->endpoint));
 	role_stop_soon(&r->role);
 }
 
@@ -63,18 +64,21 @@ void elected_role_lost(void *role, const struct error *why)
 	elected_role_on_stop(r);
 }
 
-static int elected_role_start(struct elected_role *r, const char *metrics_address,
+static int elected_role_start(struct elected_role *r, const struct elected_role_serving *serving,
 			      struct error *err)
 {
 	struct endpoint_opts e = { .loop = r->role.loop,
-				   .address = metrics_address,
+				   .address = serving->address,
 				   .checks = r->checks,
 				   .pages = r->ops->pages,
 				   .arg = r,
-				   .metrics = r->metrics };
+				   .metrics = r->metrics,
+				   .kubeconfig = &r->kubeconfig,
+				   .guard = serving->guard,
+				   .log = &r->role.log };
 	int ret = r->ops->read(r->arg, err);
 
-	if (ret == 0 && strcmp(metrics_address, "0") != 0)
+	if (ret == 0 && strcmp(serving->address, "0") != 0)
 		ret = endpoint_new(&e, &r->endpoint, err);
 	if (ret == 0)
 		ret = r->ops->start(r->arg, err);
@@ -86,16 +90,14 @@ static void elected_role_announce(struct elected_role *r)
 {
 	(void)fprintf(r->cli->out, "devplane %s runs for %.*s\n", r->ops->name,
 		      STR_ARG(r->kubeconfig.server));
-	if (r->endpoint)
-		(void)fprintf(r->cli->out, "  health and metrics at http://%s\n",
-			      endpoint_address(r->endpoint)->text);
+	endpoint_announce(r->endpoint, r->cli->out);
 	(void)fflush(r->cli->out);
 	role_ready(&r->role);
 }
 
 int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_options *o,
-		     const char *metrics_address, const struct elected_role_ops *ops, void *arg,
-		     struct error *err)
+		     const struct elected_role_serving *serving, const struct elected_role_ops *ops,
+		     void *arg, struct error *err)
 {
 	int ret;
 
@@ -114,7 +116,7 @@ int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_
 	r->metrics = metrics_new();
 	(void)metrics_process_register(r->metrics, NULL);
 	role_identity(r->identity);
-	if (elected_role_start(r, metrics_address, &r->failure) < 0)
+	if (elected_role_start(r, serving, &r->failure) < 0)
 		elected_role_on_stop(r);
 	else
 		elected_role_announce(r);

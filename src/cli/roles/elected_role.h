@@ -8,6 +8,7 @@
 #define CLI_ROLES_ELECTED_ROLE_H
 
 #include "cli/roles/endpoint.h"
+#include "cli/roles/endpoint_guard.h"
 #include "cli/roles/role.h"
 #include "client/kubeconfig/kubeconfig.h"
 
@@ -29,6 +30,12 @@ struct elected_role_ops {
 	void (*free)(void *arg);
 };
 
+/* The health and metrics endpoint. */
+struct elected_role_serving {
+	const char *address; /* "0": disabled */
+	const struct endpoint_guard_options *guard;
+};
+
 /* Embed it in the struct of a command; set by elected_role_run(). */
 struct elected_role {
 	struct cli *cli;
@@ -46,8 +53,8 @@ struct elected_role {
 
 /* Runs until it is stopped, fails to start, or loses the lease. */
 int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_options *o,
-		     const char *metrics_address, const struct elected_role_ops *ops, void *arg,
-		     struct error *err);
+		     const struct elected_role_serving *serving, const struct elected_role_ops *ops,
+		     void *arg, struct error *err);
 
 /*
  * The role cannot continue, for example because it lost the lease. `role` is the struct

@@ -6,6 +6,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
+#include "cli/roles/endpoint_guard.h"
 #include "net/http/server.h"
 #include "net/loop/loop.h"
 
@@ -15,11 +16,22 @@ enum { ENDPOINT_PAGE_MAX = 256 * MIB };
 struct endpoint {
 	struct endpoint_opts opts;
 	struct http_server *server;
+	struct endpoint_guard *guard; /* NULL: plain HTTP */
 	struct addr at;
 };
 
-static void endpoint_on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
+/* A request that waits for its authorization; in its stream's arena. */
+struct endpoint_request {
+	struct endpoint *endpoint;
+	struct endpoint_ask ask;
+};
+
+static void endpoint_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
+	struct endpoint_request *r = s->data;
+
+	if (r)
+		endpoint_guard_cancel(&r->ask);
 }
 
 static void endpoint_on_body(struct http_stream *s, struct str piece)
@@ -134,14 +146,12 @@ static void serve_page(struct endpoint *e, struct http_stream *s, const struct e
 	reply(s, text.n > 0 ? 200 : 503, STR("application/json"), &text);
 }
 
-static void endpoint_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void endpoint_serve(struct endpoint *e, struct http_stream *s)
 {
-	struct endpoint *e = arg;
 	const struct endpoint_page *page = find_page(e, s->in.path);
 	struct buf text = BUF_INIT(KIB);
 	struct health h;
 
-	s->ops = &stream_ops;
 	if (!str_eq(s->in.method, STR("GET")) && !str_eq(s->in.method, STR("HEAD"))) {
 		(void)buf_addz(&text, "method not allowed\n");
 		reply(s, 405, STR("text/plain; charset=utf-8"), &text);
@@ -157,28 +167,82 @@ static void endpoint_on_request(void *arg, struct http_stream *s, size_t lane UN
 	}
 }
 
+static void endpoint_on_allowed(struct endpoint_ask *q, const struct error *err)
+{
+	struct endpoint_request *r = CONTAINER_OF(q, struct endpoint_request, ask);
+	struct buf text = BUF_INIT(KIB);
+
+	if (!err) {
+		endpoint_serve(r->endpoint, q->http);
+		return;
+	}
+	(void)buf_printf(&text, "%s\n", err->msg);
+	reply(q->http, error_http_status(err->code), STR("text/plain; charset=utf-8"), &text);
+}
+
+/* Probes send no credentials, so health is open to everyone. */
+static void endpoint_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+{
+	struct endpoint *e = arg;
+	struct endpoint_request *r;
+	struct health h;
+
+	s->ops = &stream_ops;
+	s->data = NULL;
+	if (!e->guard || read_health(&s->in, &h)) {
+		endpoint_serve(e, s);
+		return;
+	}
+	r = ARENA_NEW(&s->arena, struct endpoint_request);
+	r->endpoint = e;
+	r->ask = (struct endpoint_ask){ .http = s, .done = endpoint_on_allowed };
+	s->data = r;
+	endpoint_guard_ask(e->guard, &r->ask);
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
+
+static int endpoint_listen(struct endpoint *e, struct error *err)
+{
+	const struct endpoint_opts *o = &e->opts;
+	struct endpoint_guard_opts g = {
+		.loop = o->loop, .kubeconfig = o->kubeconfig, .log = o->log, .options = o->guard
+	};
+	struct addr at;
+	int r = addr_parse(&at, str_from(o->address), 0, err);
+
+	if (r < 0)
+		return r;
+	if (!o->kubeconfig || !endpoint_guard_wanted(o->guard, &at))
+		return http_server_listen(e->server, &at, NULL, 0, &e->at, err);
+	r = endpoint_guard_new(&g, &e->guard, err);
+	return r < 0 ? r : endpoint_guard_listen(e->guard, e->server, &at, &e->at, err);
+}
 
 int endpoint_new(const struct endpoint_opts *opts, struct endpoint **ret_endpoint,
 		 struct error *err)
 {
 	struct endpoint *e = XNEW(struct endpoint);
 	struct http_server_opts o = { .nloops = 1, .handler = endpoint_on_request, .arg = e };
-	struct addr at;
 	int r;
 
 	e->opts = *opts;
 	o.loops = &e->opts.loop;
 	e->server = http_server_new(&o);
-	r = addr_parse(&at, str_from(opts->address), 0, err);
-	if (r == 0)
-		r = http_server_listen(e->server, &at, NULL, 0, &e->at, err);
+	r = endpoint_listen(e, err);
 	if (r < 0) {
 		endpoint_free(e);
 		return r;
 	}
 	*ret_endpoint = e;
 	return 0;
+}
+
+void endpoint_announce(const struct endpoint *e, FILE *out)
+{
+	if (e)
+		(void)fprintf(out, "  health and metrics at %s://%s\n", e->guard ? "https" : "http",
+			      e->at.text);
 }
 
 const struct addr *endpoint_address(const struct endpoint *e)
@@ -188,16 +252,18 @@ const struct addr *endpoint_address(const struct endpoint *e)
 
 void endpoint_stop(struct endpoint *e, void (*done)(void *arg), void *arg)
 {
-	if (e)
-		http_server_drain(e->server, GRACE_MS, done, arg);
-	else
+	if (!e) {
 		done(arg);
+		return;
+	}
+	http_server_drain(e->server, GRACE_MS, done, arg);
 }
 
 void endpoint_free(struct endpoint *e)
 {
 	if (!e)
 		return;
+	endpoint_guard_free(e->guard);
 	http_server_free(e->server);
 	free(e);
 }

@@ -14,6 +14,7 @@
 const struct command_note role_exit_status[] = {
 	{ "0", "it stopped cleanly after SIGTERM or SIGINT" },
 	{ "1", "it could not start, failed, or a second signal interrupted the shutdown" },
+	{ "2", "the command line is not valid" },
 	{ NULL },
 };
 

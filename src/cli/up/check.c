@@ -79,7 +79,7 @@ struct asked {
 	struct loop *loop;
 	struct arena *arena;
 	struct loop_timer timer;
-	const char *what; /* "containerd 1.6.20"; NULL: no reply yet */
+	const char *what; /* "containerd 1.6.20 (..)"; NULL: no reply yet */
 	struct error err;
 };
 
@@ -93,8 +93,12 @@ static void on_condition(void *arg, const struct runtime_condition *c, const str
 		(void)error_set(&k->err, ERR_UNAVAILABLE, "it is not ready: %.*s",
 				STR_ARG(c->message));
 	else
-		k->what = arena_printf(k->arena, "%.*s %.*s", STR_ARG(c->name),
-				       STR_ARG(c->version));
+		k->what = arena_printf(k->arena, "%.*s %.*s (%s%s%s)", STR_ARG(c->name),
+				       STR_ARG(c->version),
+				       c->cgroup_driver ? "cgroup driver " : "",
+				       c->cgroup_driver ? c->cgroup_driver : "",
+				       c->cgroup_driver ? (c->does_cdi ? ", CDI" : ", no CDI")
+							: (c->does_cdi ? "CDI" : "no CDI"));
 	loop_stop(k->loop);
 }
 

@@ -11,7 +11,8 @@
 int up_check_host_name(struct arena *a, const char **ret_name, struct error *err);
 
 /*
- * Finds a CRI runtime that responds: at `endpoint`, or at the usual places. Returns -ERR_NOT_FOUND
+ * Finds a CRI runtime that responds: at `endpoint`, or at the usual places. *ret_what is such as
+ * "containerd 1.7.24 (cgroup driver systemd, CDI)". Returns -ERR_NOT_FOUND
  * with an explanation if none does, or if only root may use it.
  */
 int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_endpoint,

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "cli/up/port.h"
 #include "client/kubeconfig/kubeconfig.h"
 
 enum {
@@ -59,7 +60,8 @@ static void on_ask(struct loop_timer *t)
 		forget_health(c);
 		return;
 	}
-	c->request = (struct client_request){ .path = STR("/readyz"),
+	c->request = (struct client_request){ .path = c->role->program ? STR("/healthz")
+								       : STR("/readyz"),
 					      .accept = STR("text/plain"),
 					      .timeout_ms = 5000,
 					      .no_retry = true,
@@ -76,9 +78,12 @@ static void ask_health(struct up_child *c)
 	struct client_opts o = { .config = &config, .role = "up" };
 
 	forget_health(c);
-	if (kubeconfig_load(&config, &k, NULL) == 0 &&
-	    client_new(c->loop, &o, &c->client, NULL) == 0)
-		loop_timer_start(&c->ask, 0);
+	if (kubeconfig_load(&config, &k, NULL) == 0) {
+		/* Another program has a certificate of its own making; we send it no secret. */
+		config.insecure = c->role->program != NULL;
+		if (client_new(c->loop, &o, &c->client, NULL) == 0)
+			loop_timer_start(&c->ask, 0);
+	}
 	kubeconfig_release(&config);
 }
 
@@ -128,15 +133,28 @@ static void read_announcement(struct up_child *c, struct str line)
 	}
 }
 
+/* The start of a line that says why the program ends: ours, or one that is not ours. */
+static bool is_complaint(const struct up_child *c, struct str line, struct str *ret_text)
+{
+	struct str start = c->role->program ? STR("Error: ") : STR("devplane: ");
+
+	*ret_text = str_skip(line, MIN(start.n, line.n));
+	if (str_starts(line, start))
+		return true;
+	*ret_text = line;
+	/* Upstream's log begins a line with the severity and the date, as "E1119 ". */
+	return c->role->program && line.n > 5 && (line.p[0] == 'E' || line.p[0] == 'F') &&
+	       line.p[5] == ' ';
+}
+
 static void read_line(struct up_child *c, struct str line)
 {
-	static const struct str complaint = { "devplane: ", 10 };
+	struct str complaint;
 
 	up_log_line(&c->log, line, loop_clock(c->loop));
-	if (str_starts(line, complaint))
-		(void)snprintf(c->said, sizeof(c->said), "%.*s",
-			       STR_ARG(str_skip(line, complaint.n)));
-	else if (!up_log_is_json(line))
+	if (is_complaint(c, line, &complaint))
+		(void)snprintf(c->said, sizeof(c->said), "%.*s", STR_ARG(complaint));
+	else if (!c->role->program && !up_log_is_json(line))
 		read_announcement(c, line);
 }
 
@@ -192,7 +210,10 @@ static void on_output(void *arg)
 
 static void explain_end(struct up_child *c, int status, int signum)
 {
-	if (c->said[0])
+	/* Another program's last error may be old; a signal ended it without a word. */
+	bool said = c->said[0] && !(c->role->program && signum);
+
+	if (said)
 		(void)snprintf(c->failure, sizeof(c->failure), "%s", c->said);
 	else if (signum)
 		(void)snprintf(c->failure, sizeof(c->failure), "killed by signal %d (%s)", signum,
@@ -304,6 +325,8 @@ static const char *const *make_argv(const struct up_child *c, const struct up_pl
 	child_add(&v, arena_printf(a, "--parent=%d", (int)getpid()));
 	child_add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role)));
 	child_add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
+	if (c->role->program)
+		child_add(&v, arena_printf(a, "--program=%s", c->role->program));
 	add_user(&v, up_role_user(p, c->role));
 	add_sandbox(&v, up_role_sandbox(p, c->role));
 	child_add(&v, "--");
@@ -312,12 +335,25 @@ static const char *const *make_argv(const struct up_child *c, const struct up_pl
 	return v.words;
 }
 
-static int spawn(struct up_child *c, const struct up_plan *p, struct error *err)
+/* A program that is not ours does not say where it serves its health, so we choose. */
+static int pick_ports(struct up_child *c, struct up_plan *p, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; c->role->program && r == 0 && i < ARRAY_SIZE(p->ports); i++)
+		r = up_port_pick(&p->ports[i], err);
+	return r;
+}
+
+static int spawn(struct up_child *c, struct up_plan *p, struct error *err)
 {
 	struct loop_child_opts o = { .group = true, .on_exit = on_exit_, .arg = c };
+	const char *health;
 	int theirs = -1;
 	int r = c->ops->prepare(c->arg, c, p, err);
 
+	if (r == 0)
+		r = pick_ports(c, p, err);
 	if (r == 0)
 		r = make_pipe(c, &theirs, err);
 	if (r < 0)
@@ -326,9 +362,16 @@ static int spawn(struct up_child *c, const struct up_plan *p, struct error *err)
 	o.out_fd = o.err_fd = theirs;
 	r = loop_child_new(c->loop, &o, &c->process, err);
 	(void)close(theirs);
-	if (r < 0)
+	if (r < 0) {
 		close_output(c);
-	return r;
+		return r;
+	}
+	health = up_role_health(p, c->role);
+	if (health) {
+		(void)snprintf(c->url, sizeof(c->url), "%s", health);
+		ask_health(c);
+	}
+	return 0;
 }
 
 /*

@@ -61,12 +61,13 @@ static int health_ask(struct question *q, struct loop *l, int64_t timeout_ms, st
 	struct client_opts o = { .config = &config, .role = "status" };
 	int r = kubeconfig_load(&config, &k, err);
 
+	config.insecure = h->foreign;
 	if (r == 0)
 		r = client_new(l, &o, &q->client, err);
 	kubeconfig_release(&config);
 	if (r < 0)
 		return r;
-	q->request = (struct client_request){ .path = STR("/readyz"),
+	q->request = (struct client_request){ .path = h->foreign ? STR("/healthz") : STR("/readyz"),
 					      .accept = STR("text/plain"),
 					      .timeout_ms = timeout_ms,
 					      .no_retry = true,
@@ -92,6 +93,17 @@ static void close_all(struct loop *l, struct question *v, size_t n)
 	loop_timer_init(&last, l, health_on_last);
 	loop_timer_start(&last, 0);
 	loop_run(l);
+}
+
+struct up_health up_health_of(struct arena *a, const struct up_layout *l,
+			      const struct up_state_role *role)
+{
+	if (role->health.n > 0)
+		return (struct up_health){ .url = arena_strdup(a, role->health), .foreign = true };
+	if (role->metrics.n > 0)
+		return (struct up_health){ .url = arena_printf(a, "http://%.*s",
+							       STR_ARG(role->metrics)) };
+	return (struct up_health){ .kubeconfig = l->admin };
 }
 
 int up_health_ask(struct up_health *v, size_t n, int64_t timeout_ms, struct error *err)

@@ -18,7 +18,7 @@
 
 /* The longest socket names below a node's folder, without and with the simulated drivers. */
 #define NODE_SOCKET   "device-plugins/kubelet.sock"
-#define DRIVER_SOCKET "plugins_registry/gpu.sim.devplane.dev-reg.sock"
+#define DRIVER_SOCKET "plugins_registry/fpga.sim.devplane.dev-reg.sock"
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
@@ -75,7 +75,8 @@ int up_layout_init(struct up_layout *l, struct arena *a, const char *dir, struct
 				 .nodes = arena_printf(a, "%s/nodes", dir),
 				 .cdi = arena_printf(a, "%s/cdi", dir),
 				 .state = arena_printf(a, "%s/up.json", dir),
-				 .lock = arena_printf(a, "%s/up.lock", dir) };
+				 .lock = arena_printf(a, "%s/up.lock", dir),
+				 .prometheus = arena_printf(a, "%s/prometheus.json", dir) };
 	return 0;
 }
 

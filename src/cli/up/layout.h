@@ -6,7 +6,9 @@
  *   log/ROLE.log                     the output of each child
  *   nodes/NAME/                      --root-dir of node agents and their drivers
  *   cdi/                             CDI files of hollow nodes
+ *   scheduler.yaml, scheduler-plugin.so   configuration and plugin of the scheduler, for --demo
  *   up.json                          the current state
+ *   prometheus.json                  metrics endpoints of the children, for Prometheus
  *   up.lock                          locked while a supervisor runs
  */
 #ifndef CLI_UP_LAYOUT_H
@@ -19,7 +21,7 @@
 struct up_layout {
 	struct arena *arena;
 	const char *dir;
-	const char *admin, *kubeconfigs, *logs, *nodes, *cdi, *state, *lock;
+	const char *admin, *kubeconfigs, *logs, *nodes, *cdi, *state, *lock, *prometheus;
 };
 
 /* The flag's row; `type` has the member `data_dir`. */

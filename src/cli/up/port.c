@@ -160,3 +160,21 @@ int up_port_check(const char *address, int port, struct error *err)
 					port)
 		      : 0;
 }
+
+int up_port_pick(int *ret_port, struct error *err)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), failed = 0;
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&in, len) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&in, &len) < 0)
+		failed = errno;
+	if (fd >= 0)
+		(void)close(fd);
+	if (failed)
+		return error_set_errno(err, ERR_IO, failed, "cannot find a free port");
+	*ret_port = ntohs(in.sin_port);
+	return 0;
+}

@@ -14,4 +14,7 @@
  */
 int up_port_check(const char *address, int port, struct error *err);
 
+/* A port of 127.0.0.1 that is free now, for a program that cannot say which one it has taken. */
+int up_port_pick(int *ret_port, struct error *err);
+
 #endif

@@ -6,6 +6,7 @@
 #include "cli/up/roles.h"
 
 #include "base/core/vec.h"
+#include "controller/run/controller.h"
 
 enum { WORDS_MAX = 256 };
 
@@ -76,11 +77,64 @@ static void elected_words(struct words *w, const struct up_plan *p, const struct
 	roles_add_list(w, "feature-gates", p->feature_gates);
 }
 
+/* A list for --controllers, without those that the other program runs. */
+static const char *controllers(const struct up_plan *p, const char *list, bool leave_out)
+{
+	for (const struct controller_name *n = controller_names(); leave_out && n->name; n++)
+		if (n->upstream)
+			list = arena_printf(p->arena, "%s,-%s", list, n->name);
+	return list;
+}
+
 static void controller_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	roles_add(w, "controller");
-	add_flag(w, "controllers", "*,device-health-taints");
+	add_flag(w, "controllers",
+		 controllers(p, "*,device-health-taints,device-history",
+			     p->controller_manager && p->prefer_upstream));
 	elected_words(w, p, r);
+}
+
+/*
+ * It gets no private key: neither the one that signs tokens nor the CA's. So it fills no Secrets
+ * with tokens and signs no certificates.
+ */
+static void controller_manager_words(struct words *w, const struct up_plan *p,
+				     const struct up_role *r)
+{
+	const char *kubeconfig = up_layout_kubeconfig(&p->layout, r->name);
+
+	add_flag(w, "kubeconfig", kubeconfig);
+	add_flag(w, "authentication-kubeconfig", kubeconfig);
+	add_flag(w, "authorization-kubeconfig", kubeconfig);
+	add_flag(w, "bind-address", "127.0.0.1");
+	roles_add_number(w, "secure-port", p->ports[0]);
+	add_flag(w, "root-ca-file", up_layout_ca(&p->layout));
+	add_flag(w, "use-service-account-credentials", "true");
+	add_flag(w, "controllers", controllers(p, "*", !p->prefer_upstream));
+	/* The server learns from its lease that it runs. A new process takes over soon. */
+	add_flag(w, "leader-elect-lease-duration", "6s");
+	add_flag(w, "leader-elect-renew-deadline", "4s");
+	add_flag(w, "leader-elect-retry-period", "1s");
+}
+
+/* It leaves the kernel's limits of connections as they are. */
+static void kube_proxy_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add_flag(w, "kubeconfig", up_layout_kubeconfig(&p->layout, r->name));
+	add_flag(w, "hostname-override", r->node);
+	add_flag(w, "healthz-bind-address", arena_printf(w->arena, "127.0.0.1:%d", p->ports[0]));
+	add_flag(w, "metrics-bind-address", arena_printf(w->arena, "127.0.0.1:%d", p->ports[1]));
+	add_flag(w, "conntrack-max-per-core", "0");
+	add_flag(w, "conntrack-tcp-timeout-established", "0s");
+	add_flag(w, "conntrack-tcp-timeout-close-wait", "0s");
+}
+
+const char *up_role_health(const struct up_plan *p, const struct up_role *r)
+{
+	return r->program ? arena_printf(p->arena, "%s://127.0.0.1:%d",
+					 r->kind == UP_KUBE_PROXY ? "http" : "https", p->ports[0])
+			  : NULL;
 }
 
 static void scheduler_words(struct words *w, const struct up_plan *p, const struct up_role *r)
@@ -178,6 +232,10 @@ static const struct kind {
 	[UP_SERVER] = { server_words, .syscalls = "server", .user = UP_SERVER_USER },
 	[UP_CONTROLLER] = { controller_words, .user_name = "system:devplane-controller",
 			    .syscalls = "controller", .user = UP_CONTROLLER_USER },
+	[UP_CONTROLLER_MANAGER] = { controller_manager_words,
+				    .user_name = "system:kube-controller-manager",
+				    .syscalls = "all", .user = UP_CONTROLLER_MANAGER_USER },
+	[UP_KUBE_PROXY] = { kube_proxy_words, .user_name = "system:kube-proxy", .syscalls = "all" },
 	[UP_SCHEDULER] = { scheduler_words, .user_name = "system:kube-scheduler",
 			   .syscalls = "scheduler", .user = UP_SCHEDULER_USER },
 	/*
@@ -255,7 +313,15 @@ void up_plan_roles(struct up_plan *p)
 	p->roles = ARENA_ARRAY(p->arena, struct up_role, 16);
 	(void)add_role(p, UP_SERVER, "server");
 	(void)add_role(p, UP_CONTROLLER, "controller");
+	if (p->controller_manager)
+		add_role(p, UP_CONTROLLER_MANAGER, "controller-manager")->program =
+			p->controller_manager;
 	(void)add_role(p, UP_SCHEDULER, "scheduler");
+	if (p->kube_proxy) {
+		r = add_role(p, UP_KUBE_PROXY, "kube-proxy");
+		r->program = p->kube_proxy;
+		r->node = p->local_node;
+	}
 	if (p->local_node) {
 		r = add_role(p, UP_NODE, "node");
 		r->node = p->local_node;
@@ -281,7 +347,8 @@ const char *const *up_role_words(const struct up_plan *p, const struct up_role *
 
 	vec_init(&w.v, WORDS_MAX);
 	kinds[r->kind].words(&w, p, r);
-	add_flag(&w, "log-format", "json");
+	if (!r->program)
+		add_flag(&w, "log-format", "json");
 	if (p->v)
 		roles_add_number(&w, "v", p->v);
 	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
@@ -293,7 +360,7 @@ const char *const *up_role_words(const struct up_plan *p, const struct up_role *
 
 const char *up_role_capabilities(const struct up_plan *p, const struct up_role *r)
 {
-	if (r->kind == UP_NODE && r->runtime)
+	if ((r->kind == UP_NODE && r->runtime) || r->kind == UP_KUBE_PROXY)
 		return "all";
 	return r->kind == UP_SERVER && p->port > 0 && p->port < 1024 ? "bind" : "none";
 }
@@ -401,11 +468,23 @@ static void read_paths(struct words *w, const struct up_plan *p, const struct up
 		roles_add(w, p->scheduler_config);
 	if (r->kind == UP_SCHEDULER && p->scheduler_plugin)
 		roles_add(w, p->scheduler_plugin);
+	if (r->program) {
+		roles_add(w, r->program);
+		roles_add(w, up_layout_ca(&p->layout));
+	}
 	if (r->kind == UP_NODE || r->kind == UP_HOLLOW) {
 		roles_add(w, up_layout_ca(&p->layout));
 		roles_add(w, up_layout_serving(&p->layout, r->name));
 		roles_add(w, p->layout.cdi);
 	}
+}
+
+static void execute_paths(struct words *w, const struct up_plan *p UNUSED, const struct up_role *r)
+{
+	for (size_t i = 0; libraries[i]; i++)
+		roles_add(w, libraries[i]);
+	if (r->program)
+		roles_add(w, r->program);
 }
 
 static void write_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
@@ -446,9 +525,9 @@ struct up_sandbox up_role_sandbox(const struct up_plan *p, const struct up_role 
 {
 	static const char *const none[] = { NULL };
 
-	if (!p->sandbox || r->runtime)
+	if (!p->sandbox || r->runtime || r->kind == UP_KUBE_PROXY)
 		return (struct up_sandbox){ none, none, none, "all", false };
-	return (struct up_sandbox){ .execute = libraries,
+	return (struct up_sandbox){ .execute = list_paths(p, r, execute_paths),
 				    .read = list_paths(p, r, read_paths),
 				    .write = list_paths(p, r, write_paths),
 				    .syscalls = kinds[r->kind].syscalls,

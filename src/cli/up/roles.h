@@ -14,7 +14,9 @@
 enum up_kind {
 	UP_SERVER,
 	UP_CONTROLLER,
+	UP_CONTROLLER_MANAGER, /* upstream's program */
 	UP_SCHEDULER,
+	UP_KUBE_PROXY, /* upstream's program */
 	UP_NODE,
 	UP_HOLLOW, /* several hollow nodes in one process */
 	UP_DRIVER,
@@ -32,6 +34,7 @@ struct up_role {
 	bool runtime; /* a node: its containers are real */
 	int user; /* its number above the plan's uid_base; 0: the user of `up` */
 	int place; /* for a demo's node and its drivers: the node's number; else -1 */
+	const char *program; /* absolute path of a program that is not ours; or NULL */
 };
 
 /* The configuration of a cluster. Text is borrowed for as long as the plan lives. */
@@ -44,6 +47,9 @@ struct up_plan {
 	const char *runtime_endpoint; /* for real containers; NULL: the local node is hollow */
 	const char *local_node; /* NULL: no local node */
 	int64_t hollow; /* number of additional hollow nodes */
+	const char *controller_manager, *kube_proxy; /* absolute paths; NULL: not run */
+	bool prefer_upstream; /* controllers that both have are run by kube-controller-manager */
+	int ports[2]; /* for health and metrics of a program that is not ours; set for each start */
 	bool demo;
 	bool varied; /* the demo has partitioned, shared and network-attached devices, too */
 	bool any_kubelet; /* the server does not verify kubelets' certificates */
@@ -79,6 +85,7 @@ enum up_number {
 	UP_CONTROLLER_USER,
 	UP_SCHEDULER_USER,
 	UP_DRIVERS, /* the group of all drivers */
+	UP_CONTROLLER_MANAGER_USER,
 	UP_NODE_GROUPS = 8, /* two for each node: see up_node_group() and up_driver_group() */
 	UP_DRIVER_USERS = 16,
 	UP_NUMBERS = 64, /* all numbers are below */
@@ -120,6 +127,9 @@ struct up_identity {
 	const char *account; /* in kube-system; its token is bound to the role's node */
 };
 struct up_identity up_role_identity(const struct up_plan *p, const struct up_role *r);
+
+/* The base URL of its health endpoint "/healthz", if it is not our program; else NULL. */
+const char *up_role_health(const struct up_plan *p, const struct up_role *r);
 
 /* The node whose kubelet API the role serves; NULL: none. In the plan's arena. */
 const char *up_role_served_node(const struct up_plan *p, const struct up_role *r);

@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/limits.h"
+#include "base/core/map.h"
 #include "base/report/log.h"
 #include "base/system/file.h"
 #include "base/system/version.h"
@@ -19,6 +20,7 @@
 #include "cli/up/api.h"
 #include "cli/up/child.h"
 #include "cli/up/credentials.h"
+#include "cli/up/prometheus.h"
 #include "cli/up/state.h"
 
 enum {
@@ -75,6 +77,7 @@ struct up {
 	char url[128], code[128];
 	bool ready, killed;
 	int64_t start_ns;
+	uint64_t targets; /* a hash of prometheus.json */
 	struct error failure;
 };
 
@@ -95,8 +98,32 @@ static void fill_role(const struct member *m, struct up_state_role *r)
 				     .pid = up_child_pid(c),
 				     .restarts = c->supervised.restarts,
 				     .since_ns = clock_wall(clock) - age };
-	if (str_starts(url, scheme))
+	if (c->role->program)
+		r->health = url;
+	else if (str_starts(url, scheme))
 		r->metrics = str_skip(url, scheme.n);
+}
+
+/* Rewrites prometheus.json if an endpoint has changed. */
+static int save_targets(struct up *u, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
+	struct up_target targets[64];
+	size_t n = 0;
+	uint64_t hash;
+	int r;
+
+	for (; n < u->n && n < ARRAY_SIZE(targets); n++)
+		targets[n] = (struct up_target){ .role = u->members[n].child.role,
+						 .url = str_from(u->members[n].child.url) };
+	up_prometheus_print(targets, n, &out);
+	hash = hash_bytes(buf_str(&out), 0);
+	if (hash == u->targets)
+		return 0;
+	r = file_write_atomic(u->plan->layout.prometheus, buf_str(&out), 0644, err);
+	if (r == 0)
+		u->targets = hash;
+	return r;
 }
 
 static int save(struct up *u)
@@ -121,6 +148,8 @@ static int save(struct up *u)
 		fill_role(&u->members[s.n], &roles[s.n]);
 	up_state_print(&s, &out);
 	r = file_write_atomic(u->plan->layout.state, buf_str(&out), 0600, &err);
+	if (r == 0)
+		r = save_targets(u, &err);
 	if (r < 0)
 		log_warn(&u->log, "cannot write the state file; trying again", LOG_ERR(&err));
 	return r;

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -19,8 +17,6 @@
 #include "base/time/timestamp.h"
 
 #define STATE_MAX (4UL * MIB)
-
-enum { LOOK_MS = 5, OLD_MS = 5000 };
 
 /* --- writing --------------------------------------------------------------------------------- */
 
@@ -55,6 +51,7 @@ static void put_role(struct json_writer *w, const struct up_state_role *r)
 	put_i64(w, "restarts", r->restarts);
 	state_put_time(w, "since", r->since_ns);
 	put_str(w, "metrics", r->metrics);
+	put_str(w, "health", r->health);
 	put_str(w, "lastFailure", str_is_utf8(r->failure) ? r->failure : STR("unreadable"));
 	json_writer_end_object(w);
 }
@@ -99,6 +96,7 @@ static void read_role(const struct json *v, struct up_state_role *r)
 	*r = (struct up_state_role){ .name = json_text_at(v, "name"),
 				     .state = json_text_at(v, "state"),
 				     .metrics = json_text_at(v, "metrics"),
+				     .health = json_text_at(v, "health"),
 				     .failure = json_text_at(v, "lastFailure"),
 				     .pid = json_i64_at(v, "pid", 0),
 				     .restarts = json_i64_at(v, "restarts", 0),
@@ -215,26 +213,4 @@ int64_t up_state_holder(const struct up_layout *l)
 		holder = read_pid(fd);
 	(void)close(fd);
 	return holder;
-}
-
-/* --- leftover processes ------------------------------------------------------------------- */
-
-/* Whether the process runs this program; its number may have been reused by another. */
-static bool is_of_ours(int64_t pid)
-{
-	char path[64], own[PATH_MAX], theirs[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", own, sizeof(own)), m;
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIi64 "/exe", pid);
-	m = readlink(path, theirs, sizeof(theirs));
-	return pid > 0 && n > 0 && m >= n && memcmp(own, theirs, (size_t)n) == 0;
-}
-
-void up_state_wait_for_end(const struct up_state *s)
-{
-	int looks = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		while (is_of_ours(s->roles[i].pid) && ++looks < OLD_MS / LOOK_MS)
-			(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
 }

@@ -14,6 +14,7 @@ enum { UP_STATE_FORMAT = 1 };
 
 struct up_state_role {
 	struct str name, state, metrics, failure; /* metrics: "127.0.0.1:33921", or empty */
+	struct str health; /* of a program that is not ours: the base URL of /healthz; or empty */
 	int64_t pid; /* 0: not running */
 	int64_t restarts;
 	int64_t since_ns; /* when the state began; wall clock */
@@ -52,12 +53,6 @@ void up_state_sign(int lock_fd);
 
 /* Releases the lock and clears the pid in it, so that the next holder is not mistaken for us. */
 void up_state_unlock(int lock_fd);
-
-/*
- * Waits for the processes named in the state, for a few seconds at most: the roles of a supervisor
- * that was killed die with it, but that takes a moment.
- */
-void up_state_wait_for_end(const struct up_state *s);
 
 /*
  * The pid of the running supervisor. 0: none runs. -1: one runs that has not signed yet, or has

@@ -13,12 +13,16 @@
 
 #include "base/core/clock.h"
 #include "base/core/limits.h"
+#include "base/json/json.h"
 #include "base/system/folder.h"
 #include "cli/output/log_line.h"
 #include "cli/output/shell_word.h"
+#include "cli/up/leftover.h"
 #include "cli/up/log.h"
+#include "cli/up/prometheus.h"
 #include "cli/up/roles.h"
 #include "cli/up/state.h"
+#include "controller/run/controller.h"
 
 static int setup(void **state)
 {
@@ -75,6 +79,77 @@ static void a_state_is_read_as_it_was_written(void **state)
 	assert_null(up_state_find(&back, STR("nobody")));
 }
 
+static void assert_text_at(const struct json *tree, const char *pointer, const char *expected)
+{
+	const struct json *v = json_pointer(tree, str_from(pointer));
+
+	assert_non_null(v);
+	assert_true(str_eqz(json_str(v), expected));
+}
+
+static void endpoints_are_printed_for_prometheus(void **state)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	const struct up_role roles[] = {
+		{ .name = "server", .kind = UP_SERVER },
+		{ .name = "scheduler", .kind = UP_SCHEDULER },
+		{ .name = "driver-gpu-demo-0", .kind = UP_DRIVER, .node = "demo-0" },
+	};
+	const struct up_target targets[] = {
+		{ .role = &roles[0], .url = STR("https://127.0.0.1:6443") },
+		{ .role = &roles[1], .url = STR("") },
+		{ .role = &roles[2], .url = STR("http://127.0.0.1:7") },
+	};
+	struct json *tree;
+
+	up_prometheus_print(targets, ARRAY_SIZE(targets), &text);
+	assert_int_equal(json_parse(*state, buf_str(&text), NULL, &tree, NULL), 0);
+	assert_int_equal(json_count(tree), 2);
+	assert_text_at(tree, "/0/targets/0", "127.0.0.1:6443");
+	assert_text_at(tree, "/0/labels/role", "server");
+	assert_null(json_pointer(tree, STR("/0/labels/node")));
+	assert_text_at(tree, "/1/targets/0", "127.0.0.1:7");
+	assert_text_at(tree, "/1/labels/role", "driver");
+	assert_text_at(tree, "/1/labels/node", "demo-0");
+	assert_text_at(tree, "/1/labels/instance", "driver-gpu-demo-0");
+}
+
+static bool up_test_has(const char *const *words, const char *text)
+{
+	for (size_t i = 0; words[i]; i++)
+		if (strstr(words[i], text))
+			return true;
+	return false;
+}
+
+/* Each controller that both have is run by exactly one of the two. */
+static void a_borrowed_controller_manager_shares_the_controllers(void **state)
+{
+	struct up_plan p = { .arena = *state, .controller_manager = "/k", .ports = { 7, 8 } };
+
+	assert_int_equal(up_layout_init(&p.layout, *state, "/d", NULL), 0);
+	for (int prefer = 0; prefer < 2; prefer++) {
+		const char *const *ours, *const *theirs;
+
+		p.n = 0;
+		p.prefer_upstream = prefer;
+		up_plan_roles(&p);
+		assert_string_equal(p.roles[2].name, "controller-manager");
+		assert_string_equal(up_role_health(&p, &p.roles[2]), "https://127.0.0.1:7");
+		assert_null(up_role_health(&p, &p.roles[1]));
+		ours = up_role_words(&p, &p.roles[1]);
+		theirs = up_role_words(&p, &p.roles[2]);
+		for (const struct controller_name *n = controller_names(); n->name; n++) {
+			const char *minus = arena_printf(*state, ",-%s", n->name);
+
+			assert_int_equal(up_test_has(ours, minus), n->upstream && prefer);
+			assert_int_equal(up_test_has(theirs, minus), n->upstream && !prefer);
+		}
+		assert_true(up_test_has(theirs, "--secure-port=7"));
+		assert_false(up_test_has(theirs, "--log-format"));
+	}
+}
+
 static void a_state_of_a_newer_program_is_refused(void **state)
 {
 	struct up_state s;
@@ -92,6 +167,37 @@ static void an_invalid_state_file_is_rejected(void **state)
 	assert_int_equal(up_state_parse(STR("{}"), *state, &s, &err), -ERR_INVALID);
 	assert_int_equal(up_state_parse(STR("hello"), *state, &s, &err), -ERR_INVALID);
 	assert_int_equal(up_state_parse(STR(""), *state, &s, &err), -ERR_INVALID);
+}
+
+/* --- leftover processes ---------------------------------------------------------------------- */
+
+static void a_process_is_read_whatever_its_name(void **state UNUSED)
+{
+	struct up_process p;
+
+	assert_true(up_process_parse(STR("7 (a) Z (b)) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 "
+					 "5 0 123456 1000 10"),
+				     &p));
+	assert_int_equal(p.state, 'S');
+	assert_int_equal(p.threads, 5);
+	assert_int_equal(p.start_ticks, 123456);
+	assert_false(up_process_parse(STR("7 (a) S 1 7"), &p));
+	assert_false(up_process_parse(STR(""), &p));
+}
+
+/* The parent's program is another one, and it started after 1970; this one runs the program. */
+static void only_a_process_of_the_right_time_is_left_over(void **state UNUSED)
+{
+	int64_t now = clock_wall(clock_system()), hour = 3600 * CLOCK_SEC;
+	struct up_state_role roles[] = { { .name = STR("gone") },
+					 { .name = STR("server"), .since_ns = now } };
+	struct up_state s = { .start_ns = now - hour, .roles = roles, .n = 2 };
+
+	roles[1].pid = getppid();
+	roles[1].since_ns = 0;
+	assert_null(up_leftover_find(&s));
+	roles[1].pid = getpid();
+	assert_ptr_equal(up_leftover_find(&s), &roles[1]);
 }
 
 /* --- roles ------------------------------------------------------------------------------------ */
@@ -452,8 +558,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_state_is_read_as_it_was_written),
+		TEST(endpoints_are_printed_for_prometheus),
+		TEST(a_borrowed_controller_manager_shares_the_controllers),
 		TEST(a_state_of_a_newer_program_is_refused),
 		TEST(an_invalid_state_file_is_rejected),
+		TEST(a_process_is_read_whatever_its_name),
+		TEST(only_a_process_of_the_right_time_is_left_over),
 		TEST(the_demo_has_two_nodes_and_four_drivers),
 		TEST(a_demo_with_all_devices_has_three_drivers_more),
 		TEST(nobody_is_elected_unless_an_etcd_is_shared),

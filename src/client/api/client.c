@@ -199,6 +199,8 @@ static struct client_attempt *attempt_new(struct client *c, struct client_reques
 	a->target = str_from(arena_printf(&a->arena, "%.*s%.*s%s%.*s", STR_ARG(c->prefix),
 					  STR_ARG(r->path), r->query.n ? "?" : "",
 					  STR_ARG(r->query)));
+	if (r->bearer.n)
+		a->bearer = str_from(arena_printf(&a->arena, "Bearer %.*s", STR_ARG(r->bearer)));
 	a->body = r->body.n ? bytes_copy(r->body) : NULL;
 	buf_init(&a->text, CLIENT_ANSWER_MAX);
 	loop_timer_init(&a->deadline, c->loop, on_deadline);

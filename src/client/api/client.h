@@ -86,6 +86,7 @@ struct client_request {
 	struct str body;
 	struct str content_type; /* of the body; empty: application/json */
 	struct str accept; /* empty: application/json */
+	struct str bearer; /* token to send instead of the client's credentials; or empty */
 	/*
 	 * Counts from the moment the rate limit admits the request until on_done, including
 	 * retries. 0: the client's default.
@@ -113,6 +114,29 @@ struct client_request {
 };
 
 void client_send(struct client *c, struct client_request *r);
+
+/* How the client reaches its server and with which credentials, for relays. */
+struct client_access {
+	struct addr to;
+	struct tls *tls; /* NULL: plain text */
+	const char *server_name; /* for TLS; NULL: the address's host */
+	struct str authority, prefix; /* prefix: the path of the URL, before that of a request */
+	struct str user_agent;
+	struct str authorization; /* the value of that field; empty: none */
+	const struct http_field *acting; /* Impersonate-.. fields */
+	size_t nacting;
+	unsigned login; /* for client_access_rejected() */
+};
+
+/*
+ * Returns false while an exec plugin must provide the credentials first: every request makes it
+ * run. Borrowed until the loop's next turn. The TLS of a client with HTTP_PROTOCOL_1 is for
+ * HTTP/1.1 only.
+ */
+bool client_access(struct client *c, struct client_access *ret_access);
+
+/* The server rejected these credentials (401), so that an exec plugin must provide others. */
+void client_access_rejected(struct client *c, const struct client_access *access);
 
 /* Cancels the request: on_done will not be called. A no-op if the request is not under way. */
 void client_cancel(struct client_request *r);
@@ -143,6 +167,12 @@ static inline bool client_answer_doubtful(const struct client_answer *answer)
  * "status.list[0].name"). Only the causes in the Status count, never the text of its message.
  */
 bool client_answer_blames(const struct client_answer *answer, struct str field);
+
+/*
+ * Whether a rejection has a cause with this reason, such as "NamespaceTerminating". `answer` may be
+ * NULL.
+ */
+bool client_answer_has_cause(const struct client_answer *answer, struct str reason);
 
 /* Appends "name=value", escaped, preceded by '&' if the buffer is not empty. */
 void client_query_add(struct buf *query, const char *name, struct str value);

@@ -75,6 +75,7 @@ struct client_attempt {
 	struct http_stream *stream; /* borrowed until on_close */
 	struct arena arena;
 	struct str method, target, content_type, accept;
+	struct str bearer; /* value of the Authorization header, instead of the client's */
 	struct bytes *body; /* or NULL */
 	struct loop_timer deadline, rest;
 	int64_t timeout_ms; /* until the deadline starts; then 0 */

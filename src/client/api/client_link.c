@@ -6,9 +6,9 @@
  * A failed attempt to connect ends the requests that wait for it, unless another connection is
  * open. Their owners know best when to retry, and the back-off here keeps the attempts apart.
  *
- * Certificate files are checked before each attempt and a token file once a minute, so renewed
- * files are used without a restart. If an exec plugin provides the credentials (client_login.c),
- * no connection is made and nothing is sent before it has.
+ * Certificate files are checked before each attempt, a token file once a minute and after a 401, so
+ * renewed files are used without a restart. If an exec plugin provides the credentials
+ * (client_login.c), no connection is made and nothing is sent before it has.
  */
 #include "base/core/mem.h"
 #include "base/system/file.h"
@@ -217,6 +217,30 @@ int client_link_setup(struct client *c, struct error *err)
 	return r < 0 ? error_wrap(err, r, "%.*s", STR_ARG(c->config.source)) : 0;
 }
 
+bool client_access(struct client *c, struct client_access *ret_access)
+{
+	if (!client_login_ready(c))
+		return false;
+	renew_tls(c);
+	renew_token(c);
+	*ret_access = (struct client_access){ .to = c->to,
+					      .tls = c->tls,
+					      .server_name = c->server_name,
+					      .authority = c->authority,
+					      .prefix = c->prefix,
+					      .user_agent = c->user_agent,
+					      .authorization = buf_str(&c->credentials),
+					      .acting = c->acting,
+					      .nacting = c->nacting,
+					      .login = c->login.count };
+	return true;
+}
+
+void client_access_rejected(struct client *c, const struct client_access *access)
+{
+	client_login_refused(c, access->login);
+}
+
 void client_link_release(struct client *c)
 {
 	tls_unref(c->tls);
@@ -251,8 +275,10 @@ static void client_link_on_head(struct http_stream *s)
 		a->answer.retry_after_s = -1;
 	read_warnings(a, &s->in.fields);
 	backoff_reset(&a->client->backoff);
-	if (s->in.status == 401)
+	if (s->in.status == 401) {
 		client_login_refused(a->client, a->login);
+		a->client->token_read_at = loop_now(a->client->loop) - TOKEN_MS;
+	}
 	if (a->request && a->request->on_open && s->in.status / 100 == 2)
 		a->request->on_open(a->request);
 }
@@ -322,11 +348,13 @@ static int send_request(struct client_link *link, struct client_attempt *a, stru
 	r.fields = fields;
 	fields[r.nfields++] = HTTP_FIELD("user-agent", c->user_agent);
 	fields[r.nfields++] = HTTP_FIELD("accept", a->accept);
-	if (c->credentials.n)
+	if (a->bearer.n)
+		fields[r.nfields++] = HTTP_FIELD("authorization", a->bearer);
+	else if (c->credentials.n)
 		fields[r.nfields++] = HTTP_FIELD("authorization", buf_str(&c->credentials));
 	if (a->body)
 		fields[r.nfields++] = HTTP_FIELD("content-type", a->content_type);
-	for (size_t i = 0; i < c->nacting; i++)
+	for (size_t i = 0; i < c->nacting && !a->bearer.n; i++)
 		fields[r.nfields++] = c->acting[i];
 	ret = http_client_request(link->http, &r, &a->stream, err);
 	if (ret < 0)
@@ -391,8 +419,12 @@ static void connect_failed(struct client *c, const struct error *err)
 {
 	struct error why;
 
-	(void)error_set(&why, ERR_UNAVAILABLE, "cannot connect to %s: %s", c->to.text,
-			err ? err->msg : "the connection was closed");
+	/* The error of a plain connection names the address already. */
+	if (err && strstr(err->msg, c->to.text))
+		(void)error_set(&why, ERR_UNAVAILABLE, "%s", err->msg);
+	else
+		(void)error_set(&why, ERR_UNAVAILABLE, "cannot connect to %s: %s", c->to.text,
+				err ? err->msg : "the connection was closed");
 	c->connect_at = loop_now(c->loop) + backoff_next(&c->backoff, loop_prng(c->loop));
 	client_kick(c);
 	if (!has_link(c, true)) /* otherwise they can wait for that one */

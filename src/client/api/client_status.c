@@ -71,6 +71,17 @@ static bool is_within(struct str field, struct str of)
 	       (field.n == of.n || field.p[of.n] == '.' || field.p[of.n] == '[');
 }
 
+bool client_answer_has_cause(const struct client_answer *answer, struct str reason)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct json *status;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (!answer || json_parse(&a, answer->body, NULL, &status, NULL) < 0)
+		return false;
+	return json_find(json_getz(json_getz(status, "details"), "causes"), "reason", reason);
+}
+
 bool client_answer_blames(const struct client_answer *answer, struct str field)
 {
 	CLEANUP(arena_release) struct arena a;

@@ -159,6 +159,24 @@ static void a_request_is_answered(void **state UNUSED)
 	}
 }
 
+static void a_request_may_have_a_token_of_its_own(void **state UNUSED)
+{
+	struct client_access access;
+	struct test t;
+	struct call c;
+
+	begin(&t, 2, HTTP_PROTOCOL_1);
+	call_init(&t, &c, "/other");
+	c.request.bearer = STR("theirs");
+	client_send(t.w.client, &c.request);
+	wait_done(&c);
+	assert_string_equal(t.w.last_authorization, "Bearer theirs");
+	assert_true(client_access(t.w.client, &access));
+	assert_true(str_eqz(access.authorization, "Bearer secret"));
+	assert_true(access.authority.n > 0 && !access.tls && access.nacting == 0);
+	end(&t);
+}
+
 static void warnings_come_with_answers(void **state UNUSED)
 {
 	static const struct {
@@ -228,33 +246,6 @@ static void failures_have_the_code_of_their_reason(void **state UNUSED)
 		client_error_of_status(str_from(cases[i].body), cases[i].status, &err, NULL);
 		assert_int_equal(err.code, cases[i].code);
 		assert_string_equal(err.msg, cases[i].message);
-	}
-}
-
-static void a_refusal_blames_fields_by_its_causes_only(void **state UNUSED)
-{
-	static const struct {
-		const char *body;
-		bool blamed;
-	} cases[] = {
-		{ "{\"details\":{\"causes\":[{\"field\":\"a\"},{\"field\":\"status.list\"}]}}",
-		  true },
-		{ "{\"details\":{\"causes\":[{\"field\":\"status.list[0].name\"}]}}", true },
-		{ "{\"details\":{\"causes\":[{\"field\":\"status.list.x\"}]}}", true },
-		{ "{\"details\":{\"causes\":[{\"field\":\"status.lists\"}]}}", false },
-		{ "{\"details\":{\"causes\":[{\"field\":\"x.status.list\"}]}}", false },
-		{ "{\"message\":\"status.list: no\",\"details\":{\"causes\":[{\"field\":\"status\","
-		  "\"message\":\"status.list\"}]}}",
-		  false },
-		{ "{\"message\":\"status.list: no\"}", false },
-		{ "status.list", false },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct client_answer answer = { .status = 422, .body = str_from(cases[i].body) };
-
-		if (client_answer_blames(&answer, STR("status.list")) != cases[i].blamed)
-			fail_msg("%s", cases[i].body);
 	}
 }
 
@@ -640,24 +631,32 @@ static void the_time_of_a_request_begins_when_the_rate_limit_lets_it_go(void **s
 	end(&t);
 }
 
-static void a_token_file_is_read_again(void **state UNUSED)
+/* The client has the token "first"; its file, at `path`, has "second". */
+static void begin_with_token_file(struct test *t, uint64_t seed, char *path)
 {
-	char path[] = "/tmp/client_token.XXXXXX";
 	int fd = mkstemp(path);
 	struct kubeconfig config = { .source = STR("the test"),
 				     .server = STR("http://server:80"),
 				     .token = STR("first"),
 				     .token_file = path };
 	struct client_opts opts = { .config = &config, .protocol = HTTP_PROTOCOL_2 };
+
+	assert_int_equal(write(fd, "second\n", 7), 7);
+	(void)close(fd);
+	begin(t, seed, HTTP_PROTOCOL_2);
+	client_free(t->w.client);
+	assert_int_equal(client_new(t->w.outside, &opts, &t->w.client, NULL), 0);
+}
+
+static void a_token_file_is_read_again(void **state UNUSED)
+{
 	static const char *const expected[] = { "Bearer first", "Bearer first", "Bearer second",
 						"Bearer second" };
+	char path[] = "/tmp/client_token.XXXXXX";
 	struct test t;
 	struct call c;
 
-	assert_int_equal(write(fd, "second\n", 7), 7);
-	begin(&t, 34, HTTP_PROTOCOL_2);
-	client_free(t.w.client);
-	assert_int_equal(client_new(t.w.outside, &opts, &t.w.client, NULL), 0);
+	begin_with_token_file(&t, 34, path);
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		call_init(&t, &c, "/other");
 		client_send(t.w.client, &c.request);
@@ -667,7 +666,25 @@ static void a_token_file_is_read_again(void **state UNUSED)
 		if (i == 2) /* one that is gone leaves the last */
 			assert_int_equal(unlink(path), 0);
 	}
-	(void)close(fd);
+	end(&t);
+}
+
+static void a_token_file_is_read_again_when_the_token_was_rejected(void **state UNUSED)
+{
+	char path[] = "/tmp/client_token.XXXXXX";
+	struct test t;
+	struct call c;
+
+	begin_with_token_file(&t, 36, path);
+	for (size_t i = 0; i < 2; i++) {
+		t.seen.status = i == 0 ? 401 : 200;
+		call_init(&t, &c, "/other");
+		client_send(t.w.client, &c.request);
+		wait_done(&c);
+		assert_int_equal(c.status, t.seen.status);
+		assert_string_equal(t.w.last_authorization, i ? "Bearer second" : "Bearer first");
+	}
+	(void)unlink(path);
 	end(&t);
 }
 
@@ -725,9 +742,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_answered),
+		cmocka_unit_test(a_request_may_have_a_token_of_its_own),
 		cmocka_unit_test(warnings_come_with_answers),
 		cmocka_unit_test(failures_have_the_code_of_their_reason),
-		cmocka_unit_test(a_refusal_blames_fields_by_its_causes_only),
 		cmocka_unit_test(a_refusal_is_told_with_its_body),
 		cmocka_unit_test(too_large_versions_are_recognised),
 		cmocka_unit_test(verbs_ask_for_the_right_thing),
@@ -744,6 +761,7 @@ int main(void)
 		cmocka_unit_test(a_rate_limit_spreads_requests),
 		cmocka_unit_test(the_time_of_a_request_begins_when_the_rate_limit_lets_it_go),
 		cmocka_unit_test(a_token_file_is_read_again),
+		cmocka_unit_test(a_token_file_is_read_again_when_the_token_was_rejected),
 		cmocka_unit_test(requests_act_as_whom_the_config_says),
 		cmocka_unit_test(bad_servers_are_refused),
 	};

@@ -252,6 +252,23 @@ static void without_watch_list_it_lists_in_pages(void **state UNUSED)
 	informer_fixture_release(&t);
 }
 
+static void a_watch_list_that_fails_inside_is_replaced_by_a_list(void **state UNUSED)
+{
+	struct informer_fixture t;
+
+	informer_fixture_init(&t, &(struct sim_opts){ .seed = 10 });
+	t.w.broken_watch_list = true;
+	put_many(&t, 3);
+	informers_start(t.set);
+	informer_fixture_wait(&t);
+	assert_int_equal(t.w.lists, 1);
+	assert_int_equal(t.account.initial, 3);
+	(void)api_world_put(&t.w, "later");
+	informer_fixture_wait(&t);
+	assert_int_equal(t.w.lists, 1);
+	informer_fixture_release(&t);
+}
+
 static void listed_objects_get_their_kind(void **state UNUSED)
 {
 	const struct cached *o;
@@ -508,6 +525,7 @@ int main(void)
 		cmocka_unit_test(handlers_may_remove_themselves_and_others),
 		cmocka_unit_test(a_handler_may_stop_the_set),
 		cmocka_unit_test(without_watch_list_it_lists_in_pages),
+		cmocka_unit_test(a_watch_list_that_fails_inside_is_replaced_by_a_list),
 		cmocka_unit_test(listed_objects_get_their_kind),
 		cmocka_unit_test(pages_that_expire_are_asked_for_again_as_a_whole),
 		cmocka_unit_test(a_watch_that_ends_is_resumed),

@@ -137,8 +137,11 @@ static void stream_failed(struct reflector *r, const struct error *err, bool too
 	r->restate = true;
 	r->rv_unavailable |= too_large || reflector_is_gone(err->code);
 	r->no_watch_list |= is_refusal(err->code);
-	/* A user who may list but not watch gets at least a state. */
-	r->list_once = err->code == ERR_FORBIDDEN;
+	/*
+	 * A user who may list but not watch gets at least a state. kube-apiserver on an etcd older
+	 * than 3.4.25 or 3.5.8 accepts WatchList and then sends an internal error.
+	 */
+	r->list_once = err->code == ERR_FORBIDDEN || err->code == ERR_INTERNAL;
 	if (r->no_watch_list || r->list_once)
 		get_state(r);
 	else

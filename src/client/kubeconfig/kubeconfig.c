@@ -326,6 +326,11 @@ static int load_without_files(struct kubeconfig *k, const struct kubeconfig_opts
 		return r;
 	if (is_in_pod(env))
 		return load_in_pod(k, env, err);
+	if (!o->server && env->kubeconfig && env->kubeconfig[0])
+		return error_set(err, ERR_NOT_FOUND,
+				 "KUBECONFIG names \"%s\", where no file exists: correct it, or "
+				 "unset it to use ~/.kube/config",
+				 env->kubeconfig);
 	if (!o->server)
 		return error_set(
 			err, ERR_NOT_FOUND,

@@ -158,6 +158,17 @@ static char *event_line(const char *type, const char *object)
 	return line;
 }
 
+static void send_error(struct api_watch *h, const char *reason, int code)
+{
+	char line[256];
+
+	(void)snprintf(line, sizeof(line),
+		       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
+		       "\"reason\":\"%s\",\"message\":\"as told\",\"code\":%d}}\n",
+		       reason, code);
+	send_line(h, line);
+}
+
 static void send_initial(struct api_world *w, struct api_watch *h)
 {
 	struct omap_cursor at;
@@ -199,6 +210,11 @@ static void begin_watch(struct api_world *w, struct http_stream *s)
 	s->data = h;
 	s->ops = &watch_ops;
 	(void)http_stream_respond(s, 200, &field, 1, -1);
+	if (initial && w->broken_watch_list) {
+		send_error(h, "InternalError", 500);
+		(void)http_stream_end(s, NULL, 0);
+		return;
+	}
 	if (initial) {
 		send_initial(w, h);
 		return;
@@ -358,18 +374,11 @@ void api_world_bookmark(struct api_world *w)
 
 void api_world_end_watches(struct api_world *w, const char *reason, int code)
 {
-	char line[256];
-
 	LIST_FOREACH_SAFE (it, &w->watches) {
 		struct api_watch *h = LIST_ENTRY(it, struct api_watch, link);
 
-		if (reason) {
-			(void)snprintf(line, sizeof(line),
-				       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
-				       "\"reason\":\"%s\",\"message\":\"as told\",\"code\":%d}}\n",
-				       reason, code);
-			send_line(h, line);
-		}
+		if (reason)
+			send_error(h, reason, code);
 		(void)http_stream_end(h->stream, NULL, 0);
 	}
 }

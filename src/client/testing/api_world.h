@@ -50,6 +50,7 @@ struct api_world {
 	unsigned uids;
 	/* Settings of its behaviour. */
 	bool no_watch_list; /* answers 422 */
+	bool broken_watch_list; /* replies 200, and then the event of an internal error */
 	bool slow_initial; /* the end of the initial state is only sent by api_world_bookmark() */
 	size_t page_max; /* objects in a page, whatever the request's limit; 0: use that limit */
 	bool repeats; /* sends some events twice */

@@ -189,10 +189,16 @@ struct held {
 	struct buf answer;
 };
 
+static struct fakeapi_query query_of(const struct http_stream *s, struct str body)
+{
+	return (struct fakeapi_query){ s->in.method, s->in.path, s->in.query, body,
+				       http_fields_get(&s->in.fields, STR("content-type")) };
+}
+
 static void fakeapi_http_world_answer(struct fakeapi *f, struct http_stream *s, struct str body,
 				      bool tell)
 {
-	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
+	struct fakeapi_query q = query_of(s, body);
 	struct error why = { .code = ERR_UNAVAILABLE };
 	struct str type = STR("application/json");
 	struct buf out = BUF_INIT(64 * MIB);
@@ -226,7 +232,7 @@ static const struct http_stream_ops held_ops = { .on_body = fakeapi_http_world_o
 static void fakeapi_http_world_hold(struct fakeapi *f, struct http_stream *s, struct str body,
 				    bool done)
 {
-	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
+	struct fakeapi_query q = query_of(s, body);
 	struct held *h = XNEW(struct held);
 
 	h->stream = s;
@@ -269,7 +275,7 @@ static void fakeapi_http_world_refuse(const struct fakeapi *f, struct http_strea
 static void on_request_body(struct http_stream *s, struct str body)
 {
 	struct fakeapi *f = s->data;
-	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
+	struct fakeapi_query q = query_of(s, body);
 	struct error why = { .code = ERR_UNAVAILABLE };
 	int fault;
 

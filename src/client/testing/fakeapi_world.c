@@ -14,6 +14,7 @@
 #include "api/api_limits.h"
 #include "api/object/status.h"
 #include "api/patch/patch.h"
+#include "api/patch/strategic.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/uuid.h"
@@ -30,11 +31,45 @@ static const struct fakeapi_kind kinds[] = {
 	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },
 	{ "", "v1", "services", "Service", true, false },
 	{ "", "v1", "events", "Event", true, false },
+	{ .group = "apps",
+	  .version = "v1",
+	  .resource = "controllerrevisions",
+	  .kind = "ControllerRevision",
+	  .namespaced = true },
+	{ .group = "apps",
+	  .version = "v1",
+	  .resource = "daemonsets",
+	  .kind = "DaemonSet",
+	  .namespaced = true,
+	  .generations = true },
+	{ .group = "apps",
+	  .version = "v1",
+	  .resource = "deployments",
+	  .kind = "Deployment",
+	  .namespaced = true,
+	  .generations = true },
+	{ .group = "apps",
+	  .version = "v1",
+	  .resource = "replicasets",
+	  .kind = "ReplicaSet",
+	  .namespaced = true,
+	  .generations = true },
+	{ .group = "batch",
+	  .version = "v1",
+	  .resource = "jobs",
+	  .kind = "Job",
+	  .namespaced = true,
+	  .generations = true },
 	{ .group = "apiextensions.k8s.io",
 	  .version = "v1",
 	  .resource = "customresourcedefinitions",
 	  .kind = "CustomResourceDefinition" },
 	{ "coordination.k8s.io", "v1", "leases", "Lease", true, false },
+	{ .group = "devplane.dev",
+	  .version = "v1alpha1",
+	  .resource = "devicehistories",
+	  .kind = "DeviceHistory",
+	  .defined = true },
 	{ .group = "devplane.dev",
 	  .version = "v1alpha1",
 	  .resource = "resourceslicestatuses",
@@ -212,19 +247,26 @@ static void store(struct fakeapi *f, struct arena *a, struct fakeapi_object *o, 
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-static int fakeapi_world_refuse(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
-				struct str name, const char *why)
+static int refuse_because(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
+			  struct str name, const char *why, const char *cause)
 {
 	struct error err = { .code = code };
 	struct status_about about = { .group = str_from(k ? k->group : ""),
 				      .resource = str_from(k ? k->resource : ""),
-				      .name = name };
+				      .name = name,
+				      .cause_reason = cause };
 
 	if (why)
 		(void)error_set(&err, code, "%s", why);
 	buf_clear(out);
 	(void)status_print(&err, &about, out);
 	return error_http_status(code);
+}
+
+static int fakeapi_world_refuse(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
+				struct str name, const char *why)
+{
+	return refuse_because(out, code, k, name, why, NULL);
 }
 
 static bool is_terminating(const struct fakeapi *f, struct str ns)
@@ -262,9 +304,10 @@ static int fakeapi_world_create(struct fakeapi *f, const struct fakeapi_kind *k,
 	meta = meta_of(tree);
 	name = give_name(f, &a, meta);
 	if (ns.n > 0 && is_terminating(f, ns)) {
-		status = fakeapi_world_refuse(
+		status = refuse_because(
 			out, ERR_FORBIDDEN, k, name,
-			"unable to create new content because it is being terminated");
+			"unable to create new content because it is being terminated",
+			"NamespaceTerminating");
 	} else if (fakeapi_world_find(f, k, ns, name)) {
 		status = fakeapi_world_refuse(out, ERR_ALREADY_EXISTS, k, name, NULL);
 	} else {
@@ -310,8 +353,10 @@ static void fakeapi_world_keep(struct arena *a, struct json *to, struct json *fr
 
 /* Applies the change to the object. Returns -ERR_CONFLICT, or another error if it is invalid. */
 static int apply_change(struct arena *a, const struct fakeapi_object *o, struct json *now,
-			struct json *change, bool patch, struct json **ret_tree)
+			struct json *change, const struct fakeapi_query *q, struct json **ret_tree)
 {
+	bool patch = str_eq(q->method, STR("PATCH"));
+	const struct schema_kind *kind = NULL;
 	int r = 0;
 
 	*ret_tree = change;
@@ -319,8 +364,13 @@ static int apply_change(struct arena *a, const struct fakeapi_object *o, struct 
 		return -ERR_CONFLICT;
 	if (patch)
 		*ret_tree = fakeapi_world_parse(a, str_from(arena_strdup(a, str_from(o->text))));
+	if (str_eq(q->type, STR("application/strategic-merge-patch+json")))
+		kind = schema_find_resource(str_from(o->kind->group), str_from(o->kind->version),
+					    str_from(o->kind->resource));
 	if (patch && json_is(change, JSON_ARRAY))
 		r = patch_json(a, ret_tree, change, NULL);
+	else if (patch && kind)
+		r = patch_strategic(a, ret_tree, kind->type, change, NULL);
 	else if (patch)
 		r = patch_merge(a, ret_tree, change, NULL);
 	if (r < 0)
@@ -345,7 +395,7 @@ static void keep_parts(struct arena *a, struct str sub, struct json *tree, struc
 }
 
 static int fakeapi_world_change(struct fakeapi *f, struct fakeapi_object *o, struct str sub,
-				struct str body, bool patch, struct buf *out)
+				const struct fakeapi_query *q, struct buf *out)
 {
 	struct arena a;
 	struct json *now, *tree;
@@ -354,7 +404,7 @@ static int fakeapi_world_change(struct fakeapi *f, struct fakeapi_object *o, str
 
 	arena_init(&a, SIZE_MAX);
 	now = fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
-	r = apply_change(&a, o, now, fakeapi_world_parse(&a, body), patch, &tree);
+	r = apply_change(&a, o, now, fakeapi_world_parse(&a, q->body), q, &tree);
 	if (r < 0) {
 		status = fakeapi_world_refuse(out, (enum error_code)(-r), o->kind, STR_NULL, NULL);
 	} else {
@@ -441,7 +491,8 @@ static void set_finalizer(struct arena *a, struct json *meta, const char *name, 
 		json_append(list, json_make_str(a, str_from(name)));
 }
 
-static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct str policy)
+static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct str policy,
+			    bool at_once)
 {
 	struct arena a;
 	struct json *tree, *meta;
@@ -452,8 +503,8 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 	meta = meta_of(tree);
 	set_finalizer(&a, meta, "orphan", str_eq(policy, STR("Orphan")));
 	set_finalizer(&a, meta, "foregroundDeletion", str_eq(policy, STR("Foreground")));
-	/* A pod on a node is removed only when its node confirms. */
-	running = strcmp(o->kind->resource, "pods") == 0 &&
+	/* A pod on a node is removed only when its node confirms, unless that is not waited for. */
+	running = !at_once && strcmp(o->kind->resource, "pods") == 0 &&
 		  json_getz(json_getz(tree, "spec"), "nodeName") != NULL;
 	if (is_free(o, tree) && !running) {
 		remove_object(f, o);
@@ -492,7 +543,7 @@ static int remove_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 					      "Precondition failed");
 	} else {
 		(void)buf_addz(out, o->text);
-		mark_and_remove(f, o, policy);
+		mark_and_remove(f, o, policy, json_i64_at(options, "gracePeriodSeconds", 1) == 0);
 	}
 	arena_release(&a);
 	return status;
@@ -526,7 +577,7 @@ static int remove_all(struct fakeapi *f, const struct fakeapi_kind *k, struct st
 		char *key = xstrdup(o->key);
 
 		if (fakeapi_selects(k, ns, STR_NULL, o->key))
-			mark_and_remove(f, o, STR("Background"));
+			mark_and_remove(f, o, STR("Background"), false);
 		ok = omap_seek_after(&f->objects, &c, str_from(key));
 		free(key);
 	}
@@ -623,7 +674,7 @@ static int answer_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 		return remove_one(f, o, q, out);
 	if (str_eq(sub, STR("binding")))
 		return bind_pod(f, o, q->body, out);
-	return fakeapi_world_change(f, o, sub, q->body, str_eq(q->method, STR("PATCH")), out);
+	return fakeapi_world_change(f, o, sub, q, out);
 }
 
 int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf *out)
@@ -664,8 +715,8 @@ int fakeapi_call(struct fakeapi *f, const char *method, const char *target, stru
 	if (!out)
 		out = &own;
 	buf_clear(out);
-	status = fakeapi_answer(f, &(struct fakeapi_query){ str_from(method), path, rest, body },
-				out);
+	status = fakeapi_answer(
+		f, &(struct fakeapi_query){ str_from(method), path, rest, body, STR_NULL }, out);
 	buf_release(&own);
 	return status;
 }

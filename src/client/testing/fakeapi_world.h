@@ -2,11 +2,11 @@
  * fakeapi_world - for tests: an API server in memory, in a simulated world.
  *
  * It holds objects of a few kinds and serves them over HTTP on one of the world's loops. It
- * supports get, list, watch (from a version, or with the initial state), create, update, merge and
- * JSON patch, delete collection, binding of pods, and aggregated discovery. Delete supports
- * preconditions, finalizers and propagation. The rules are as simple as possible while clients and
- * controllers still see what a real server would show them. Direct calls (fakeapi_call) and
- * requests over the wire have the same effect.
+ * supports get, list, watch (from a version, or with the initial state), create, update, patches
+ * (merge, strategic merge, JSON), delete collection, binding of pods, and aggregated discovery.
+ * Delete supports preconditions, finalizers and propagation. The rules are as simple as possible
+ * while clients and controllers still see what a real server would show them. Direct calls
+ * (fakeapi_call) and requests over the wire have the same effect.
  */
 #ifndef CLIENT_TESTING_FAKEAPI_WORLD_H
 #define CLIENT_TESTING_FAKEAPI_WORLD_H
@@ -48,6 +48,7 @@ struct fakeapi_event {
 
 struct fakeapi_query {
 	struct str method, path, query, body;
+	struct str type; /* of the body: "application/json" and the like; or empty */
 };
 
 /* The fate of a request over the wire; or the HTTP status of an error reply. */

@@ -38,6 +38,12 @@ static double value(struct bench *b, const char *series)
 	"devplane_device_free_capacity{driver=\"" WORLD_DRIVER "\",pool=\"" pool "\",node=\"" node \
 	"\",capacity=\"" name "\"} "
 
+#define TOTAL(pool, node, name)                                                               \
+	"devplane_device_capacity{driver=\"" WORLD_DRIVER "\",pool=\"" pool "\",node=\"" node \
+	"\",capacity=\"" name "\"} "
+#define SHARES(pool, node) \
+	"devplane_device_shares{driver=\"" WORLD_DRIVER "\",pool=\"" pool "\",node=\"" node "\"} "
+
 static void assert_value(struct bench *b, const char *series, double expected)
 {
 	double got = value(b, series);
@@ -102,6 +108,51 @@ static void free_capacity_is_that_of_devices_that_can_be_had(void **state)
 	bench_release(&b);
 }
 
+static void capacity_in_total_does_not_depend_on_holders(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 all g0(multi,memory=10) g1(multi,memory=10,!k=NoSchedule) g2");
+	run(&b);
+	assert_value(&b, TOTAL("p", "", "memory"), 20);
+	tell(&b, "claim ns/c p/g0(share=1,memory=4)");
+	tell(&b, "claim ns/d p/g1");
+	run(&b);
+	assert_value(&b, TOTAL("p", "", "memory"), 20);
+	tell(&b, "remove slice a");
+	run(&b);
+	assert_value(&b, TOTAL("p", "", "memory"), ABSENT);
+	bench_release(&b);
+}
+
+static void shares_of_shareable_devices_are_counted(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 all g0(multi,memory=10) g1(multi) g2");
+	tell(&b, "slice b q 1/1 all g0");
+	run(&b);
+	assert_value(&b, SHARES("p", ""), 0);
+	assert_value(&b, SHARES("q", ""), ABSENT); /* nothing to share */
+	tell(&b, "claim ns/c p/g0(share=1,memory=4)");
+	tell(&b, "claim ns/d p/g0(share=2,memory=4)");
+	tell(&b, "claim ns/e p/g1(share=3)");
+	tell(&b, "claim ns/f p/g2");
+	run(&b);
+	assert_value(&b, SHARES("p", ""), 3);
+	tell(&b, "remove claim ns/d");
+	run(&b);
+	assert_value(&b, SHARES("p", ""), 2);
+	tell(&b, "remove slice a");
+	run(&b);
+	assert_value(&b, SHARES("p", ""), ABSENT);
+	bench_release(&b);
+}
+
 /* Returns the number of series of a family, given as the beginning of their lines. */
 static unsigned count_series(struct bench *b, const char *family)
 {
@@ -140,6 +191,12 @@ static void many_pools_share_a_series(void **state)
 	run(&b);
 	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), 14);
 	assert_value(&b, CAPACITY("other", "other", "memory"), 70);
+	assert_value(&b, TOTAL("other", "other", "memory"), 70);
+	assert_value(&b, SHARES("other", "other"), 0);
+	assert_int_equal(count_series(&b, "devplane_device_capacity{"),
+			 DEVICE_METRICS_PLACES_MAX + 1);
+	assert_int_equal(count_series(&b, "devplane_device_shares{"),
+			 DEVICE_METRICS_PLACES_MAX + 1);
 	assert_int_equal(count_series(&b, "devplane_devices{"), DEVICE_METRICS_PLACES_MAX + 1);
 	assert_int_equal(count_series(&b, "devplane_device_free_capacity{"),
 			 DEVICE_METRICS_PLACES_MAX + 1);
@@ -192,6 +249,78 @@ static void nodes_of_one_pool_are_bounded_too(void **state)
 	bench_release(&b);
 }
 
+static void report(struct bench *b, const char *health)
+{
+	char body[512];
+
+	(void)snprintf(body, sizeof(body),
+		       "{\"metadata\":{\"name\":\"n1\",\"annotations\":{"
+		       "\"devplane.dev/device-health\":\"[{\\\"id\\\":\\\"" WORLD_DRIVER
+		       "/p/g0\\\",\\\"health\\\":\\\"%s\\\"}]\"}}}",
+		       health);
+	assert_int_equal(fakeapi_call(b->w->api, "PUT", "/api/v1/nodes/n1", str_from(body), NULL),
+			 200);
+	run(b);
+}
+
+#define PLACE(family)                                                              \
+	"devplane_device_" family "_total{driver=\"" WORLD_DRIVER "\",pool=\"p\"," \
+	"node=\"n1\""
+
+static void changes_of_health_and_flaps_are_counted(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 n1 g0 g1");
+	run(&b);
+	assert_value(&b, PLACE("health_changes") ",health=\"Unhealthy\"} ", 0);
+	report(&b, "Unhealthy");
+	assert_value(&b, PLACE("health_changes") ",health=\"Unhealthy\"} ", 1);
+	report(&b, "Unknown");
+	report(&b, "Nonsense");
+	report(&b, "Unhealthy");
+	assert_value(&b, PLACE("health_changes") ",health=\"Unhealthy\"} ", 2);
+	assert_value(&b, PLACE("health_changes") ",health=\"Unknown\"} ", 1);
+	assert_value(&b, PLACE("health_flaps") "} ", 0);
+	report(&b, "Nonsense");
+	report(&b, "Unhealthy");
+	assert_value(&b, PLACE("health_flaps") "} ", 1);
+	/* After a quiet time, two failures do not count as a flap. */
+	report(&b, "Nonsense");
+	controller_world_run(b.w, 31 * 60 * 1000);
+	report(&b, "Unhealthy");
+	report(&b, "Nonsense");
+	report(&b, "Unhealthy");
+	assert_value(&b, PLACE("health_flaps") "} ", 1);
+	bench_release(&b);
+}
+
+static void the_time_in_a_state_is_summed(void **state)
+{
+	struct bench b;
+	double seconds;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 n1 g0 g1 g2");
+	tell(&b, "claim ns/c p/g0");
+	run(&b);
+	controller_world_run(b.w, 100 * 1000);
+	seconds = value(&b, PLACE("state_seconds") ",state=\"Available\"} ");
+	assert_true(seconds > 190 && seconds < 210);
+	seconds = value(&b, PLACE("state_seconds") ",state=\"Allocated\"} ");
+	assert_true(seconds > 95 && seconds < 105);
+	tell(&b, "remove claim ns/c");
+	run(&b);
+	controller_world_run(b.w, 100 * 1000);
+	seconds = value(&b, PLACE("state_seconds") ",state=\"Available\"} ");
+	assert_true(seconds > 490 && seconds < 515);
+	assert_true(value(&b, "devplane_device_metrics_timestamp_seconds ") > 1);
+	bench_release(&b);
+}
+
 /* The slices of a pool, with a capacity of a name of its own each. */
 static void capacities_of_a_place_are_bounded(void **state)
 {
@@ -208,6 +337,8 @@ static void capacities_of_a_place_are_bounded(void **state)
 	}
 	run(&b);
 	assert_int_equal(count_series(&b, "devplane_device_free_capacity{"),
+			 DEVICE_METRICS_CAPACITIES_MAX);
+	assert_int_equal(count_series(&b, "devplane_device_capacity{"),
 			 DEVICE_METRICS_CAPACITIES_MAX);
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), PARTS);
 	bench_release(&b);
@@ -235,6 +366,10 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_are_counted_by_state_and_health),
 		cmocka_unit_test(free_capacity_is_that_of_devices_that_can_be_had),
+		cmocka_unit_test(capacity_in_total_does_not_depend_on_holders),
+		cmocka_unit_test(shares_of_shareable_devices_are_counted),
+		cmocka_unit_test(changes_of_health_and_flaps_are_counted),
+		cmocka_unit_test(the_time_in_a_state_is_summed),
 		cmocka_unit_test(many_pools_share_a_series),
 		cmocka_unit_test(a_deleted_pool_gives_its_series_to_another),
 		cmocka_unit_test(nodes_of_one_pool_are_bounded_too),

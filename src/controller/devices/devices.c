@@ -147,12 +147,54 @@ static void apply_rule(struct devices *d, struct str name)
 	arena_clear(&d->scratch);
 }
 
+static void tell_node(struct devices *d, struct str name)
+{
+	struct str *slices;
+	size_t n;
+
+	if (!d->synced)
+		return;
+	n = availability_node_slices(d->inventory, name, &d->scratch, &slices);
+	for (size_t i = 0; i < n; i++)
+		devices_names_add(&d->told, slices[i]);
+	arena_clear(&d->scratch);
+}
+
+static void put_node(struct devices *d, const struct cached *o)
+{
+	struct str text = cached_field(o, "metadata.labels", NULL);
+	struct json *labels = NULL, *tree;
+	int64_t lost = 0;
+
+	/* Most nodes have no taints, and only their labels are parsed. */
+	if (cached_field(o, "spec.taints", NULL).n > 0 &&
+	    cached_tree(o, &d->scratch, &tree, NULL) == 0)
+		lost = inventory_node_lost_since(tree);
+	if (lost) {
+		inventory_put_lost_node(d->inventory, o->key, lost);
+		arena_clear(&d->scratch);
+		return;
+	}
+	if (text.n > 0 && json_parse(&d->scratch, text, NULL, &labels, NULL) < 0)
+		labels = NULL;
+	inventory_put_node(d->inventory, o->key, labels);
+	arena_clear(&d->scratch);
+}
+
+/*
+ * Records the affected slices before and after each node: of two nodes that a selector matches,
+ * the change of the first may affect nothing, and that of the second everything.
+ */
 static void apply_node(struct devices *d, struct str name)
 {
-	if (devices_health_has_node(d->health, name))
-		inventory_put_node(d->inventory, name);
+	const struct cached *o = devices_health_node(d->health, name);
+
+	tell_node(d, name);
+	if (o)
+		put_node(d, o);
 	else
 		inventory_remove_node(d->inventory, name);
+	tell_node(d, name);
 }
 
 /* --- a turn's changes ------------------------------------------------------------------------ */
@@ -176,19 +218,6 @@ static void tell_rules(struct devices *d)
 	for (size_t i = 0; i < d->changed_rules.v.n; i++) {
 		struct str *slices;
 		size_t n = availability_rule_slices(d->inventory, d->changed_rules.v.v[i],
-						    &d->scratch, &slices);
-
-		for (size_t k = 0; k < n; k++)
-			devices_names_add(&d->told, slices[k]);
-		arena_clear(&d->scratch);
-	}
-}
-
-static void tell_nodes(struct devices *d)
-{
-	for (size_t i = 0; i < d->changed_nodes.v.n; i++) {
-		struct str *slices;
-		size_t n = availability_node_slices(d->inventory, d->changed_nodes.v.v[i],
 						    &d->scratch, &slices);
 
 		for (size_t k = 0; k < n; k++)
@@ -267,7 +296,6 @@ static void take_in(struct devices *d)
 		devices_apply(d);
 		tell_claims(d);
 		tell_rules(d);
-		tell_nodes(d);
 		devices_touch_tell(&touch, &d->changed_slices, &d->told);
 		tell_health(d);
 		devices_touch_release(&touch);

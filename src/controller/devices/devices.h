@@ -3,10 +3,10 @@
  *
  * It follows ResourceSlices and ResourceClaims, and DeviceTaintRules if requested and served, and
  * puts each object into one struct inventory. On request it also follows Pods and Nodes, for the
- * health of devices (KEP-4680) and to know which nodes exist. Watchers get the names of slices
- * whose status may have changed. An event affects the slices that it touches, all slices of a pool
- * only if devices_touch.h says so, and never the whole cluster. An event that changes neither the
- * spec of a slice nor a claim's allocation and users affects no slice.
+ * health of devices (KEP-4680) and to know which nodes exist, with which labels. Watchers get the
+ * names of slices whose status may have changed. An event affects the slices that it touches, all
+ * slices of a pool only if devices_touch.h says so, and never the whole cluster. An event that
+ * changes neither the spec of a slice nor a claim's allocation and users affects no slice.
  *
  * If the inventory rejects an object, `refused` is called after each change of it. inventory.h
  * says how the object is treated. Threads: the client's loop.
@@ -67,7 +67,7 @@ struct devices_opts {
 	struct informers *informers;
 	struct devices_served served; /* must have claims and slices */
 	bool health; /* track the health of devices: needs permission to list Pods and Nodes */
-	bool nodes; /* track which nodes exist, as `health` does: needs permission to list Nodes */
+	bool nodes; /* track nodes and labels, as `health` does: needs permission to list Nodes */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
 };

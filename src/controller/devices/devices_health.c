@@ -117,6 +117,16 @@ static void devices_health_on_node(struct informer_handler *handler, struct cach
 	h->opts.node(h->opts.arg, o->key);
 }
 
+static struct str labels_of(const struct cached *o)
+{
+	return cached_field(o, "metadata.labels", NULL);
+}
+
+/*
+ * A new taint may make the node lost, and its devices' health Unknown, without a call of
+ * opts.changed: the book is the same. Their slices are computed anew. Nobody else must know at
+ * once: health_taints reads the health of all its devices regularly, and Unknown changes no rule.
+ */
 static void on_node_update(struct informer_handler *handler, struct cached *old, struct cached *o)
 {
 	struct devices_health *h = CONTAINER_OF(handler, struct devices_health, nodes);
@@ -125,6 +135,9 @@ static void on_node_update(struct informer_handler *handler, struct cached *old,
 	if (!str_eq(before, text))
 		put_node(h, o, text);
 	arena_clear(&h->scratch);
+	if (!str_eq(labels_of(old), labels_of(o)) ||
+	    !str_eq(cached_field(old, "spec.taints", NULL), cached_field(o, "spec.taints", NULL)))
+		h->opts.node(h->opts.arg, o->key);
 }
 
 static void on_node_delete(struct informer_handler *handler, struct cached *last,
@@ -256,9 +269,9 @@ bool devices_health_knows_nodes(const struct devices_health *h)
 	return h->nodes.synced;
 }
 
-bool devices_health_has_node(const struct devices_health *h, struct str name)
+const struct cached *devices_health_node(const struct devices_health *h, struct str name)
 {
-	return cache_get(informer_cache(h->nodes.informer), name) != NULL;
+	return cache_get(informer_cache(h->nodes.informer), name);
 }
 
 struct device_health_book *devices_health_book(struct devices_health *h)

@@ -29,7 +29,10 @@ struct devices_health_opts {
 	bool pods; /* follow Pods, too; otherwise health is unknown */
 	/* A report about the device has changed. */
 	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
-	/* A node was created or deleted; also called for each node of the first list. */
+	/*
+	 * A node was created or deleted, or its labels or taints changed; also called for each node
+	 * of the first list.
+	 */
 	void (*node)(void *arg, struct str name);
 	/* The book holds the whole initial state. */
 	void (*synced)(void *arg);
@@ -54,6 +57,6 @@ struct device_health_book *devices_health_book(struct devices_health *h);
 
 /* False as long as it cannot list Nodes. */
 bool devices_health_knows_nodes(const struct devices_health *h);
-bool devices_health_has_node(const struct devices_health *h, struct str name);
+const struct cached *devices_health_node(const struct devices_health *h, struct str name);
 
 #endif

@@ -199,10 +199,44 @@ static void devices_of_a_node_that_is_gone_are_unavailable(void **state)
 	run(&b);
 	assert_status(&b, "a", "/devices/1/state", "\"Available\"");
 	assert_status(&b, "b", "/devices/0/state", "\"Available\"");
+	merge(&b, "/api/v1/nodes/n1",
+	      "{\"spec\":{\"taints\":[{\"key\":\"node.kubernetes.io/unreachable\"}]}}");
+	run(&b);
+	assert_status(&b, "a", "/devices/1/stateReason", "\"NodeUnreachable\"");
+	assert_int_equal(writes_of(&b, "c"), others);
 	tell(&b, "remove node n1");
 	run(&b);
 	assert_status(&b, "b", "/devices/0/stateReason", "\"NodeGone\"");
 	assert_int_equal(writes_of(&b, "c"), others);
+	bench_release(&b);
+}
+
+static void a_node_selector_follows_the_labels_of_nodes(void **state)
+{
+	struct bench b;
+	size_t writes;
+
+	(void)state;
+	start(&b);
+	tell(&b, "slice c q 1/1 zone=a g3");
+	run(&b);
+	assert_status(&b, "c", "/devices/0/stateReason", "\"NoNode\"");
+	tell(&b, "node n1");
+	tell(&b, "node n2");
+	run(&b);
+	assert_status(&b, "c", "/devices/0/stateReason", "\"NoNode\"");
+	merge(&b, NODES "/n1", "{\"metadata\":{\"labels\":{\"zone\":\"a\"}}}");
+	run(&b);
+	assert_status(&b, "c", "/devices/0/state", "\"Available\"");
+	/* Now two nodes match, then one again, and then none. */
+	writes = b.writes.n;
+	merge(&b, NODES "/n2", "{\"metadata\":{\"labels\":{\"zone\":\"a\"}}}");
+	merge(&b, NODES "/n1", "{\"metadata\":{\"labels\":{\"zone\":\"b\"}}}");
+	run(&b);
+	assert_int_equal(b.writes.n, writes);
+	tell(&b, "remove node n2");
+	run(&b);
+	assert_status(&b, "c", "/devices/0/stateReason", "\"NoNode\"");
 	bench_release(&b);
 }
 
@@ -272,6 +306,7 @@ int main(void)
 		cmocka_unit_test(a_claims_condition_counts_while_it_holds_the_device),
 		cmocka_unit_test(a_node_reports_devices_that_nobody_holds),
 		cmocka_unit_test(devices_of_a_node_that_is_gone_are_unavailable),
+		cmocka_unit_test(a_node_selector_follows_the_labels_of_nodes),
 		cmocka_unit_test(a_node_that_lies_about_others_is_not_believed),
 		cmocka_unit_test(states_are_told_without_the_right_to_list_pods),
 		cmocka_unit_test(another_controller_goes_on_with_the_same_beginning),

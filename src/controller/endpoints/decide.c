@@ -6,6 +6,7 @@
 #include "api/api_limits.h"
 #include "api/schema/tree.h"
 #include "controller/endpoints/decide.h"
+#include "controller/endpoints/slices.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "dra/claims/pod_claims.h"
 /* --- a Service ------------------------------------------------------------------------------- */
 
-static struct selector selector_of_map(struct arena *a, const struct json *map)
+struct selector network_selector_of_map(struct arena *a, const struct json *map)
 {
 	struct selector_term *terms = ARENA_ARRAY(a, struct selector_term, json_count(map));
 	size_t n = 0;
@@ -30,7 +31,7 @@ static struct selector selector_of_map(struct arena *a, const struct json *map)
 }
 
 /* If a Service has no families, its server does not support them. */
-static void read_families(const struct json *spec, struct network_service *s)
+void network_service_families(const struct json *spec, struct network_service *s)
 {
 	const struct json *families = json_getz(spec, "ipFamilies");
 	struct str ip = json_text_at(spec, "clusterIP");
@@ -54,7 +55,7 @@ static int decide_read_selector(struct arena *a, const struct json *spec,
 
 	s->selects = json_count(map) > 0 || text;
 	if (json_count(map) > 0) {
-		s->selector = selector_of_map(a, map);
+		s->selector = network_selector_of_map(a, map);
 		return 0;
 	}
 	if (!text)
@@ -85,7 +86,7 @@ int network_service_read(struct arena *a, const struct json *service,
 	s.network = str_trim(s.network);
 	s.headless = ip.n == 0 || str_eqz(ip, "None");
 	s.publish_not_ready = json_true_at(spec, "publishNotReadyAddresses");
-	read_families(spec, &s);
+	network_service_families(spec, &s);
 	r = decide_read_selector(a, spec, annotations, &s, err);
 	if (r < 0)
 		return r;
@@ -300,7 +301,9 @@ static bool is_on_network(const struct json *device, struct str claim_name, stru
 void network_wanted_init(struct network_wanted *w, struct arena *a, const struct json *service,
 			 const struct network_service *says)
 {
-	*w = (struct network_wanted){ .arena = a, .service = service, .says = *says };
+	*w = (struct network_wanted){
+		.arena = a, .service = service, .says = *says, .manager = STR(NETWORK_MANAGER)
+	};
 	w->last = &w->first;
 	map_init(&w->groups);
 	map_init(&w->endpoints);
@@ -371,19 +374,25 @@ static void add_endpoint(struct addition *add, struct str address, const char *t
 	e->ready = add->w->says.publish_not_ready || (e->serving && !e->terminating);
 }
 
-static void decide_add_device(struct addition *add, const struct json *device)
+/* If the API and the Service's families admit it. */
+static void add_address(struct addition *add, struct str address, bool works)
 {
 	const struct network_service *says = &add->w->says;
+	const char *type = address_type_of(address);
+
+	if (type && (strcmp(type, "IPv4") == 0 ? says->ipv4 : says->ipv6))
+		add_endpoint(add, address, type, works);
+}
+
+static void decide_add_device(struct addition *add, const struct json *device)
+{
 	bool works = !str_eqz(condition_status(device, "Ready"), "False");
 
 	JSON_FOREACH (it, json_getz(json_getz(device, "networkData"), "ips")) {
 		struct str rest = json_str(it), address = STR_NULL;
-		const char *type;
 
 		(void)str_split(&rest, '/', &address);
-		type = address_type_of(address);
-		if (type && (strcmp(type, "IPv4") == 0 ? says->ipv4 : says->ipv6))
-			add_endpoint(add, address, type, works);
+		add_address(add, address, works);
 	}
 }
 
@@ -397,24 +406,33 @@ static struct str hostname_of(const struct network_wanted *w, const struct json 
 								: STR_NULL;
 }
 
-void network_wanted_add(struct network_wanted *w, const struct json *pod,
-			const struct network_claim_ref *refs, const struct json *const *claims,
-			size_t n)
+static struct addition begin_pod(struct network_wanted *w, const struct json *pod, struct str zone)
 {
 	const struct json *meta = json_getz(pod, "metadata");
 	struct addition add = { .w = w, .pod = pod };
 
-	if (!may_have_endpoints(pod))
-		return;
 	add.nports = resolve_ports(w->arena, w->service, pod, &add.ports);
 	add.about = (struct network_endpoint){
 		.pod = arena_str(w->arena, json_text_at(meta, "name")),
 		.uid = arena_str(w->arena, json_text_at(meta, "uid")),
 		.node = arena_str(w->arena, json_text_at(json_getz(pod, "spec"), "nodeName")),
 		.hostname = arena_str(w->arena, hostname_of(w, pod)),
+		.zone = arena_str(w->arena, zone),
 		.terminating = json_getz(meta, "deletionTimestamp") != NULL,
 		.serving = network_pod_ready(pod),
 	};
+	return add;
+}
+
+void network_wanted_add(struct network_wanted *w, const struct json *pod,
+			const struct network_claim_ref *refs, const struct json *const *claims,
+			size_t n)
+{
+	struct addition add;
+
+	if (!may_have_endpoints(pod))
+		return;
+	add = begin_pod(w, pod, STR_NULL);
 	for (size_t i = 0; i < n; i++) {
 		if (!claims[i] || !is_reserved_for(claims[i], add.about.uid))
 			continue;
@@ -423,4 +441,13 @@ void network_wanted_add(struct network_wanted *w, const struct json *pod,
 				decide_add_device(&add, it);
 		}
 	}
+}
+
+void network_wanted_add_addresses(struct network_wanted *w, const struct json *pod, struct str zone,
+				  const struct str *addresses, size_t n)
+{
+	struct addition add = begin_pod(w, pod, zone);
+
+	for (size_t i = 0; i < n; i++)
+		add_address(&add, addresses[i], true);
 }

@@ -64,7 +64,7 @@ bool network_pod_ready(const struct json *pod);
 struct network_endpoint {
 	struct network_endpoint *next; /* of its group */
 	struct str address, pod, uid, node;
-	struct str hostname; /* or empty */
+	struct str hostname, zone; /* or empty */
 	bool ready, serving, terminating;
 	bool placed; /* private to network_slices: it is in a slice */
 };
@@ -81,10 +81,24 @@ struct network_group {
 	struct network_held *slices; /* private to network_slices */
 };
 
+/* Which hints endpoints get. */
+enum network_hints {
+	NETWORK_HINTS_NONE,
+	NETWORK_HINTS_ZONE, /* their own zone */
+	NETWORK_HINTS_NODE, /* and their own node */
+};
+
 struct network_wanted {
 	struct arena *arena;
 	const struct json *service;
 	struct network_service says;
+	/* Options, which the caller may change after network_wanted_init(). */
+	struct str manager; /* the label managed-by; NETWORK_MANAGER */
+	bool placeholders; /* a family without endpoints has an empty slice; false */
+	enum network_hints hints; /* none */
+	bool triggers; /* keep the annotation of the time of the change; false */
+	struct str trigger; /* that time; empty: none */
+	/* Private. */
 	struct map groups, endpoints; /* by key; by group, address and pod */
 	struct network_group *first, **last;
 };
@@ -101,6 +115,18 @@ void network_wanted_release(struct network_wanted *w); /* everything else belong
 void network_wanted_add(struct network_wanted *w, const struct json *pod,
 			const struct network_claim_ref *refs, const struct json *const *claims,
 			size_t n);
+
+/*
+ * Adds the endpoints of a pod with these addresses; used for the cluster's network. Addresses that
+ * no slice can have, and families that the Service does not have, are skipped.
+ */
+void network_wanted_add_addresses(struct network_wanted *w, const struct json *pod, struct str zone,
+				  const struct str *addresses, size_t n);
+
+/* The families of a Service: spec.ipFamilies, or those that its addresses suggest. */
+void network_service_families(const struct json *spec, struct network_service *s);
+/* A selector of a map of labels; text is borrowed. */
+struct selector network_selector_of_map(struct arena *a, const struct json *map);
 
 /* The key of the group of slices with this address type and these ports, in the arena. */
 struct str network_group_key(struct arena *a, struct str address_type, const struct json *ports);

@@ -315,13 +315,18 @@ static void follow_all(struct network_endpoints *n)
 				 of_slices);
 }
 
+static void network_endpoints_handle(void *arg, struct str key)
+{
+	struct network_endpoints *n = arg;
+
+	slice_jobs_handle(&n->jobs, key);
+}
+
 struct network_endpoints *network_endpoints_new(const struct context *ctx)
 {
 	struct network_endpoints *n = XNEW(struct network_endpoints);
 
 	n->ctx = *ctx;
-	list_init(&n->jobs);
-	omap_init(&n->written);
 	arena_init(&n->scratch, REQUEST_WORK_MAX);
 	n->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "network_endpoints",
@@ -331,6 +336,16 @@ struct network_endpoints *network_endpoints_new(const struct context *ctx)
 							   .metrics = ctx->metrics });
 	workqueue_hold(n->queue, true);
 	follow_all(n);
+	n->jobs = (struct slice_jobs){
+		.ctx = &n->ctx,
+		.resource = &n->slices.resource,
+		.slices = n->slices.informer,
+		.services = n->services.informer,
+		.queue = n->queue,
+		.failure = "cannot write EndpointSlices of network addresses",
+		.plan = network_endpoints_plan,
+	};
+	slice_jobs_init(&n->jobs);
 	return n;
 }
 
@@ -342,7 +357,7 @@ void network_endpoints_free(struct network_endpoints *n)
 	informer_remove_handler(&n->pods.handler);
 	informer_remove_handler(&n->claims.handler);
 	informer_remove_handler(&n->slices.handler);
-	network_endpoints_jobs_release(n);
+	slice_jobs_release(&n->jobs);
 	workqueue_free(n->queue);
 	arena_release(&n->scratch);
 	free(n);

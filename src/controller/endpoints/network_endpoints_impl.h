@@ -1,13 +1,13 @@
 /*
- * network_endpoints_impl - shared by its two files: which Services an event affects, and the job
- * that reconciles one Service.
+ * network_endpoints_impl - shared by its two files: which Services an event affects, and the plan
+ * of one Service.
  */
 #ifndef CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
 #define CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
 
-#include "base/ordered/omap.h"
 #include "client/informer/informer.h"
 #include "controller/endpoints/decide.h"
+#include "controller/endpoints/slice_jobs.h"
 #include "controller/shared/context.h"
 
 struct workqueue;
@@ -26,18 +26,15 @@ struct network_endpoints {
 	struct followed claims;
 	struct followed slices; /* "service": our own, by the keys of their Services */
 	struct workqueue *queue; /* keys of Services */
-	struct list jobs;
-	struct omap written; /* key of a Service to struct written */
+	struct slice_jobs jobs;
 	struct arena scratch; /* for one event */
 };
 
 /* --- endpoints/job.c ----------------------------------------------------------------- */
 
-/* The queue's handler: reconciles the slices of one Service. */
-void network_endpoints_handle(void *arg, struct str key);
-
-/* Cancels all jobs, without notifying the queue. */
-void network_endpoints_jobs_release(struct network_endpoints *n);
+/* For struct slice_jobs. */
+struct network_write *network_endpoints_plan(struct slice_jobs *s, struct str key, struct arena *a,
+					     struct json **slices, size_t n, bool *ret_again);
 
 /* --- network_endpoints.c --------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@ struct plan {
 	struct json *labels; /* for all slices */
 	/* spare: ours to reuse; strangers: those of another Service, to delete. */
 	struct network_held *spare, *strangers;
+	struct network_held *placeholders; /* of families without endpoints */
 	struct network_write *first, **last;
 };
 
@@ -50,7 +51,7 @@ static struct json *make_labels(const struct plan *p)
 		json_put_str(p->a, labels, "service.kubernetes.io/headless", STR(""));
 	json_set(labels, NETWORK_SERVICE_NAME_LABEL,
 		 json_make_str(p->a, json_text_at(service_meta(p), "name")));
-	json_set(labels, NETWORK_MANAGED_BY_LABEL, json_make_str(p->a, STR(NETWORK_MANAGER)));
+	json_set(labels, NETWORK_MANAGED_BY_LABEL, json_make_str(p->a, p->w->manager));
 	return labels;
 }
 
@@ -76,6 +77,29 @@ static struct json *make_owners(const struct plan *p)
 	return list;
 }
 
+/* Hints that the Service's trafficDistribution asks for; only ready endpoints have some. */
+static void add_hints(const struct plan *p, struct json *v, const struct network_endpoint *e)
+{
+	struct arena *a = p->a;
+	bool zone = p->w->hints != NETWORK_HINTS_NONE && e->zone.n > 0;
+	bool node = p->w->hints == NETWORK_HINTS_NODE && e->node.n > 0;
+	struct json *hints, *it;
+
+	if (!e->ready || !(zone || node))
+		return;
+	hints = json_need_object(a, v, "hints");
+	if (zone) {
+		it = json_make_object(a);
+		json_put_str(a, it, "name", e->zone);
+		json_append(json_need_array(a, hints, "forZones"), it);
+	}
+	if (node) {
+		it = json_make_object(a);
+		json_put_str(a, it, "name", e->node);
+		json_append(json_need_array(a, hints, "forNodes"), it);
+	}
+}
+
 static struct json *make_endpoint(const struct plan *p, const struct network_endpoint *e)
 {
 	struct arena *a = p->a;
@@ -93,11 +117,24 @@ static struct json *make_endpoint(const struct plan *p, const struct network_end
 	json_put_str(a, part, "namespace", json_text_at(service_meta(p), "namespace"));
 	json_put_str(a, part, "name", e->pod);
 	json_put_str(a, part, "uid", e->uid);
-	json_put_str(a, v, "nodeName", e->node);
+	if (e->node.n > 0)
+		json_put_str(a, v, "nodeName", e->node);
+	if (e->zone.n > 0)
+		json_put_str(a, v, "zone", e->zone);
+	add_hints(p, v, e);
 	return v;
 }
 
-static struct network_held *make_slice(struct plan *p, struct network_group *g)
+/* "NAME-", or the name alone where that would be too long. */
+static struct str name_prefix(const struct plan *p)
+{
+	struct str name = json_text_at(service_meta(p), "name");
+
+	return str_from(arena_printf(p->a, "%.*s%s", STR_ARG(name), name.n < 253 ? "-" : ""));
+}
+
+static struct network_held *make_slice(struct plan *p, const char *address_type,
+				       const struct json *ports)
 {
 	struct network_held *h = ARENA_NEW(p->a, struct network_held);
 	struct json *meta;
@@ -107,14 +144,12 @@ static struct network_held *make_slice(struct plan *p, struct network_group *g)
 	json_put_str(p->a, h->tree, "apiVersion", STR("discovery.k8s.io/v1"));
 	json_put_str(p->a, h->tree, "kind", STR("EndpointSlice"));
 	meta = json_need_object(p->a, h->tree, "metadata");
-	json_put_str(p->a, meta, "generateName",
-		     str_from(arena_printf(p->a, "%.*s-",
-					   STR_ARG(json_text_at(service_meta(p), "name")))));
+	json_put_str(p->a, meta, "generateName", name_prefix(p));
 	json_put_str(p->a, meta, "namespace", json_text_at(service_meta(p), "namespace"));
 	json_setz(meta, "labels", slices_copy(p->a, p->labels));
 	json_setz(meta, "ownerReferences", make_owners(p));
-	json_put_str(p->a, h->tree, "addressType", str_from(g->address_type));
-	json_setz(h->tree, "ports", slices_copy(p->a, g->ports));
+	json_put_str(p->a, h->tree, "addressType", str_from(address_type));
+	json_setz(h->tree, "ports", slices_copy(p->a, ports));
 	json_setz(h->tree, "endpoints", json_make_array(p->a));
 	return h;
 }
@@ -298,7 +333,7 @@ static void place_rest(struct plan *p, struct network_group *g)
 		h = h ? h : best_fit(g, g->n - placed);
 		if (!h) {
 			h = reuse(p, g);
-			h = h ? h : make_slice(p, g);
+			h = h ? h : make_slice(p, g->address_type, g->ports);
 			slices_push(&g->slices, h);
 		}
 		before = h->n;
@@ -307,16 +342,94 @@ static void place_rest(struct plan *p, struct network_group *g)
 	}
 }
 
+/* --- placeholders ---------------------------------------------------------------------------- */
+
+static bool has_slices(const struct plan *p, const char *type)
+{
+	for (const struct network_group *g = p->w->first; g; g = g->next) {
+		if (g->slices && strcmp(g->address_type, type) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_blank(const struct network_held *h)
+{
+	return !h->changed && json_count(json_getz(h->tree, "endpoints")) == 0 &&
+	       json_count(json_getz(h->tree, "ports")) == 0;
+}
+
+/* One that is blank already is left as it is. */
+static struct network_held *take_spare(struct plan *p, const char *type, bool blank)
+{
+	for (struct network_held **at = &p->spare; *at; at = &(*at)->next) {
+		struct network_held *h = *at;
+
+		if (!str_eqz(json_text_at(h->tree, "addressType"), type) || (blank && !is_blank(h)))
+			continue;
+		*at = h->next;
+		return h;
+	}
+	return NULL;
+}
+
+/* So that consumers know that the Service was looked at, and has no endpoints. */
+static void keep_placeholder(struct plan *p, const char *type)
+{
+	struct network_held *h;
+
+	if (has_slices(p, type))
+		return;
+	h = take_spare(p, type, true);
+	h = h ? h : take_spare(p, type, false);
+	if (!h) {
+		h = make_slice(p, type, json_make_array(p->a));
+	} else if (!is_blank(h)) {
+		json_setz(h->tree, "ports", json_make_array(p->a));
+		json_setz(h->tree, "endpoints", json_make_array(p->a));
+		h->changed = true;
+	}
+	if (!h->created)
+		keep_labels(p, h);
+	slices_push(&p->placeholders, h);
+}
+
 /* --- writes ---------------------------------------------------------------------------------- */
+
+/* The time of the change that caused the write, for those who measure delays. */
+static void note_trigger(struct plan *p, struct json *slice)
+{
+	struct json *meta = json_need_object(p->a, slice, "metadata");
+
+	if (!p->w->triggers)
+		return;
+	if (p->w->trigger.n > 0)
+		json_set(json_need_object(p->a, meta, "annotations"), NETWORK_TRIGGER_ANNOTATION,
+			 json_make_str(p->a, p->w->trigger));
+	else if (json_is(json_getz(meta, "annotations"), JSON_OBJECT))
+		(void)json_remove(json_getz(meta, "annotations"), NETWORK_TRIGGER_ANNOTATION);
+}
 
 static void add_write(struct plan *p, enum network_verb verb, const struct network_held *h)
 {
 	struct network_write *w = ARENA_NEW(p->a, struct network_write);
 
+	if (verb != NETWORK_DELETE)
+		note_trigger(p, h->tree);
 	w->verb = verb;
 	w->slice = h->tree;
 	*p->last = w;
 	p->last = &w->next;
+}
+
+static void list_held(struct plan *p, const struct network_held *h, bool ending)
+{
+	for (; h; h = h->next) {
+		if (h->created && !ending)
+			add_write(p, NETWORK_CREATE, h);
+		else if (h->changed && !h->created)
+			add_write(p, NETWORK_UPDATE, h);
+	}
 }
 
 /*
@@ -326,14 +439,9 @@ static void list_writes(struct plan *p)
 {
 	bool ending = json_getz(service_meta(p), "deletionTimestamp") != NULL;
 
-	for (struct network_group *g = p->w->first; g; g = g->next) {
-		for (struct network_held *h = g->slices; h; h = h->next) {
-			if (h->created && !ending)
-				add_write(p, NETWORK_CREATE, h);
-			else if (h->changed && !h->created)
-				add_write(p, NETWORK_UPDATE, h);
-		}
-	}
+	for (struct network_group *g = p->w->first; g; g = g->next)
+		list_held(p, g->slices, ending);
+	list_held(p, p->placeholders, ending);
 	for (const struct network_held *h = p->spare; h; h = h->next)
 		add_write(p, NETWORK_DELETE, h);
 	for (const struct network_held *h = p->strangers; h; h = h->next)
@@ -356,6 +464,10 @@ struct network_write *network_slices_plan(struct network_wanted *wanted, struct 
 		keep_slices(&p, g);
 	for (struct network_group *g = wanted->first; g; g = g->next)
 		place_rest(&p, g);
+	if (wanted->placeholders && wanted->says.ipv4)
+		keep_placeholder(&p, "IPv4");
+	if (wanted->placeholders && wanted->says.ipv6)
+		keep_placeholder(&p, "IPv6");
 	list_writes(&p);
 	return p.first;
 }

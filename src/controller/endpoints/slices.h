@@ -1,11 +1,12 @@
 /*
- * network_slices - plans EndpointSlices: from the desired endpoints and the existing slices.
+ * network_slices - plans EndpointSlices: from the desired endpoints and the existing slices. For
+ * Services on secondary networks and for those on the cluster's.
  *
  * The rules are upstream's. A slice has at most a hundred endpoints, of one family and with one
  * set of ports. An endpoint stays in its slice. New endpoints go first into slices that change
  * anyway, then into one slice that has room for all the rest, then into new slices. A slice that
  * would be deleted is reused instead of creating one. Slices that are already right are not
- * written. A Service without endpoints has no slices.
+ * written. A family without endpoints has no slice, or an empty one if placeholders are wanted.
  *
  * No I/O.
  */
@@ -18,6 +19,7 @@ struct network_wanted;
 
 #define NETWORK_MANAGED_BY_LABEL   STR("endpointslice.kubernetes.io/managed-by")
 #define NETWORK_SERVICE_NAME_LABEL STR("kubernetes.io/service-name")
+#define NETWORK_TRIGGER_ANNOTATION STR("endpoints.kubernetes.io/last-change-trigger-time")
 #define NETWORK_MANAGER            "devplane-network-endpoints"
 
 enum { NETWORK_SLICE_MAX = 100 }; /* endpoints */

@@ -8,7 +8,10 @@
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/api/discovery.h"
+#include "controller/device_history/device_history.h"
+#include "controller/devices/claim_metrics.h"
 #include "controller/devices/devices.h"
+#include "controller/devices/waiting_metrics.h"
 #include "controller/health_taints/health_taints.h"
 #include "controller/pool_requests/pool_requests.h"
 #include "controller/shared/context.h"
@@ -37,6 +40,10 @@ struct availability {
 	struct pool_requests *pool_requests;
 	struct taint_eviction *taint_eviction;
 	struct health_taints *health_taints;
+	struct device_history *device_history;
+	bool history_of_slices; /* it follows the status of slices */
+	struct claim_metrics *claim_metrics; /* NULL: no metrics */
+	struct waiting_metrics *waiting_metrics;
 };
 
 static void on_refused(void *arg, const char *what, struct str key, const struct error *err)
@@ -98,6 +105,32 @@ static void make_slice_status(struct availability *v, bool has_status, const str
 	v->slice_status = slice_status_new(&v->ctx, v->devices, sink, &opts);
 }
 
+/* Metrics of claims and pods; they belong to the controller that counts devices. */
+static void make_metrics(struct availability *v)
+{
+	if (!v->opts.slice_status || v->claim_metrics)
+		return;
+	v->claim_metrics = claim_metrics_new(v->ctx.loop, devices_claims(v->devices),
+					     v->ctx.metrics);
+	v->waiting_metrics = waiting_metrics_new(v->ctx.loop, v->ctx.informers, v->ctx.metrics);
+}
+
+/* Starts the history of what is published: the status of slices, or objects of our own. */
+static void make_device_history(struct availability *v, const struct devices_served *served,
+				const struct discovery *d)
+{
+	const struct discovery_resource *objects = discovery_find(d, STR("devplane.dev"), STR(""),
+								  STR("resourceslicestatuses"));
+
+	if (v->device_history && v->history_of_slices != served->slice_status)
+		device_history_free(TAKE(v->device_history));
+	if (!v->opts.device_history || v->device_history || (!served->slice_status && !objects))
+		return;
+	v->history_of_slices = served->slice_status;
+	v->device_history = device_history_new(&v->ctx, served->slice_status ? &served->slices
+									     : &objects->resource);
+}
+
 /* Requests are answered only if that is enabled; otherwise devices are needed only for slices. */
 static void make_parts(struct availability *v, const struct discovery *d)
 {
@@ -107,6 +140,8 @@ static void make_parts(struct availability *v, const struct discovery *d)
 	if (v->opts.pool_requests)
 		requests = discovery_find(d, STR("resource.k8s.io"), STR(""),
 					  STR("resourcepoolstatusrequests"));
+	if (served.slices.resource.n > 0)
+		make_device_history(v, &served, d);
 	if (served.slices.resource.n == 0 || (!v->opts.slice_status && !v->opts.taint_eviction &&
 					      !v->opts.health_taints && !requests))
 		return;
@@ -118,6 +153,7 @@ static void make_parts(struct availability *v, const struct discovery *d)
 									   v->opts.health_taints,
 								 .refused = on_refused,
 								 .arg = v });
+	make_metrics(v);
 	if (v->slice_status && v->has_status != served.slice_status)
 		slice_status_free(TAKE(v->slice_status));
 	if (v->opts.slice_status && !v->slice_status)
@@ -137,7 +173,8 @@ static bool is_complete(const struct availability *v)
 	return (!v->opts.slice_status || v->slice_status) &&
 	       (!v->opts.pool_requests || v->pool_requests) &&
 	       (!v->opts.taint_eviction || v->taint_eviction) &&
-	       (!v->opts.health_taints || v->health_taints);
+	       (!v->opts.health_taints || v->health_taints) &&
+	       (!v->opts.device_history || v->device_history);
 }
 
 static void on_served(struct served_wait *w, const struct error *err)
@@ -187,10 +224,13 @@ void availability_free(struct availability *v)
 	served_cancel(&v->wait);
 	loop_timer_stop(&v->again);
 	client_cancel(&v->leftovers);
+	device_history_free(v->device_history);
 	health_taints_free(v->health_taints);
 	taint_eviction_free(v->taint_eviction);
 	pool_requests_free(v->pool_requests);
 	slice_status_free(v->slice_status);
+	waiting_metrics_free(v->waiting_metrics);
+	claim_metrics_free(v->claim_metrics);
 	devices_free(v->devices);
 	free(v);
 }

@@ -1,8 +1,9 @@
 /*
  * availability - the parts of `devplane controller` that track the cluster's devices: the status
  * of ResourceSlices (slice_status.h, KEP-5677), answers to ResourcePoolStatusRequests
- * (pool_requests.h), eviction from tainted devices (taint_eviction.h) and taints of unhealthy ones
- * (health_taints.h). They share one inventory (devices.h).
+ * (pool_requests.h), eviction from tainted devices (taint_eviction.h), taints of unhealthy ones
+ * (health_taints.h) and the history of devices (device_history.h). All but the last share one
+ * inventory (devices.h).
  *
  * Discovery decides how they work. If slices have a status subresource, the status is written
  * there; otherwise it goes to objects of our own (slice_sink.h). Requests are answered if their
@@ -19,7 +20,8 @@ struct availability;
 struct context;
 
 struct availability_opts {
-	bool slice_status, pool_requests, taint_eviction, health_taints; /* the parts to run */
+	/* The parts to run. */
+	bool slice_status, pool_requests, taint_eviction, health_taints, device_history;
 	unsigned workers; /* concurrent writes of status; 0: the default */
 	unsigned evictions; /* concurrent evictions; 0: the default */
 	struct health_taints_limits health_limits;

@@ -11,13 +11,8 @@
 #include "client/informer/informer.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "client/work/leader.h"
-#include "controller/accounts/root_ca.h"
-#include "controller/accounts/service_account.h"
-#include "controller/endpoints/network_endpoints.h"
-#include "controller/quota/resource_quota.h"
-#include "controller/run/availability.h"
+#include "controller/run/parts.h"
 #include "controller/shared/context.h"
-#include "controller/shared/per_namespace.h"
 #include "controller/shared/served.h"
 
 enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease expired we are unhealthy */
@@ -25,70 +20,19 @@ enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease expired we are unhe
 struct controller {
 	struct controller_opts opts;
 	struct context ctx;
-	struct str root_ca;
 	struct client *election_client;
 	struct leader *leader; /* NULL: no election */
-	struct namespaces *namespaces;
-	struct garbage *garbage;
-	struct per_namespace *accounts, *root_cas;
-	struct pod_claims *pod_claims;
-	struct availability *availability;
-	struct network_endpoints *network_endpoints;
-	struct resource_quotas *quotas;
+	void *engines[CONTROLLER_ENGINES_MAX]; /* as in the table; NULL: does not run */
 	struct loop_timer later; /* calls `done` without an election */
 	void (*done)(void *arg);
 	void *done_arg;
 	bool working;
 };
 
-static const struct {
-	const char *name;
-	enum controller_part part;
-} parts[] = {
-	{ "namespace-controller", CONTROLLER_NAMESPACE },
-	{ "garbage-collector-controller", CONTROLLER_GARBAGE },
-	{ "serviceaccount-controller", CONTROLLER_SERVICE_ACCOUNT },
-	{ "root-ca-certificate-publisher-controller", CONTROLLER_ROOT_CA },
-	{ "resourceclaim-controller", CONTROLLER_CLAIMS },
-	{ "resourceslice-status-controller", CONTROLLER_SLICE_STATUS },
-	{ "resourcepoolstatusrequest-controller", CONTROLLER_POOL_REQUESTS },
-	{ "device-taint-eviction-controller", CONTROLLER_TAINT_EVICTION },
-	{ "device-health-taints", CONTROLLER_HEALTH_TAINTS },
-	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
-	{ "resourcequota-controller", CONTROLLER_QUOTAS },
-};
-
-unsigned controller_part_find(struct str name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (str_eqz(name, parts[i].name))
-			return parts[i].part;
-	}
-	return 0;
-}
-
 /* --- work ------------------------------------------------------------------------------------ */
-
-static void begin_availability(struct controller *c)
-{
-	struct availability_opts o = {
-		.slice_status = c->opts.parts & CONTROLLER_SLICE_STATUS,
-		.pool_requests = c->opts.parts & CONTROLLER_POOL_REQUESTS,
-		.taint_eviction = c->opts.parts & CONTROLLER_TAINT_EVICTION,
-		.health_taints = c->opts.parts & CONTROLLER_HEALTH_TAINTS,
-		.health_limits = c->opts.health_taints,
-		.workers = c->opts.slice_status_workers,
-		.evictions = c->opts.taint_eviction_workers,
-	};
-
-	if (o.slice_status || o.pool_requests || o.taint_eviction || o.health_taints)
-		c->availability = availability_new(&c->ctx, &o);
-}
 
 static void begin_work(struct controller *c)
 {
-	unsigned want = c->opts.parts;
-
 	c->working = true;
 	c->ctx.informers = informers_new(c->ctx.client, c->opts.metrics);
 	c->ctx.served = served_new(c->ctx.client);
@@ -96,21 +40,10 @@ static void begin_work(struct controller *c)
 								.component = "devplane-controller",
 								.metrics = c->opts.metrics,
 								.log = c->opts.log });
-	if (want & CONTROLLER_NAMESPACE)
-		c->namespaces = namespaces_new(&c->ctx, &c->opts.namespaces);
-	if (want & CONTROLLER_GARBAGE)
-		c->garbage = garbage_new(&c->ctx, &c->opts.garbage);
-	if (want & CONTROLLER_SERVICE_ACCOUNT)
-		c->accounts = service_account_new(&c->ctx);
-	if ((want & CONTROLLER_ROOT_CA) && c->root_ca.n > 0)
-		c->root_cas = root_ca_new(&c->ctx, &c->root_ca);
-	if (want & CONTROLLER_CLAIMS)
-		c->pod_claims = pod_claims_new(&c->ctx, &c->opts.claims);
-	begin_availability(c);
-	if (want & CONTROLLER_NETWORK_ENDPOINTS)
-		c->network_endpoints = network_endpoints_new(&c->ctx);
-	if (want & CONTROLLER_QUOTAS)
-		c->quotas = resource_quotas_new(&c->ctx);
+	for (size_t i = 0; controller_engines[i].parts != 0; i++) {
+		if (controller_engines[i].parts & c->opts.parts)
+			c->engines[i] = controller_engines[i].begin(&c->ctx, &c->opts);
+	}
 	informers_start(c->ctx.informers);
 }
 
@@ -119,14 +52,10 @@ static void end_work(struct controller *c)
 	if (!c->working)
 		return;
 	c->working = false;
-	resource_quotas_free(TAKE(c->quotas));
-	network_endpoints_free(TAKE(c->network_endpoints));
-	availability_free(TAKE(c->availability));
-	pod_claims_free(TAKE(c->pod_claims));
-	per_namespace_free(TAKE(c->root_cas));
-	per_namespace_free(TAKE(c->accounts));
-	garbage_free(TAKE(c->garbage));
-	namespaces_free(TAKE(c->namespaces));
+	for (size_t i = CONTROLLER_ENGINES_MAX; i-- > 0;) {
+		if (c->engines[i])
+			controller_engines[i].end(TAKE(c->engines[i]));
+	}
 	recorder_free(TAKE(c->ctx.recorder));
 	served_free(TAKE(c->ctx.served));
 	informers_free(TAKE(c->ctx.informers));
@@ -214,7 +143,8 @@ int controller_new(const struct controller_opts *opts, struct controller **ret_c
 	c->opts = *opts;
 	if (c->opts.parts == 0)
 		c->opts.parts = CONTROLLER_ALL;
-	c->root_ca = opts->root_ca.n > 0 ? opts->root_ca : opts->kubeconfig->ca;
+	if (c->opts.root_ca.n == 0)
+		c->opts.root_ca = opts->kubeconfig->ca;
 	c->ctx = (struct context){ .loop = opts->loop, .metrics = opts->metrics, .log = opts->log };
 	loop_timer_init(&c->later, opts->loop, controller_on_later);
 	r = client_new(opts->loop, &client, &c->ctx.client, err);
@@ -260,13 +190,21 @@ int controller_check(const struct controller *c, struct error *err)
 	return c->leader ? leader_check(c->leader, EXPIRED_MS, err) : 0;
 }
 
+static bool engines_synced(const struct controller *c)
+{
+	for (size_t i = 0; controller_engines[i].parts != 0; i++) {
+		if (c->engines[i] && controller_engines[i].synced &&
+		    !controller_engines[i].synced(c->engines[i]))
+			return false;
+	}
+	return true;
+}
+
 int controller_check_ready(const struct controller *c, struct error *err)
 {
 	if (c->working && !informers_synced(c->ctx.informers))
 		return error_set(err, ERR_UNAVAILABLE, "the state is not known yet");
-	if ((c->garbage && !garbage_synced(c->garbage)) ||
-	    (c->pod_claims && !pod_claims_synced(c->pod_claims)) ||
-	    (c->availability && !availability_synced(c->availability)))
+	if (!engines_synced(c))
 		return error_set(err, ERR_UNAVAILABLE, "not all resources are known yet");
 	if (!c->working && c->leader && leader_holder(c->leader).n == 0)
 		return error_set(err, ERR_UNAVAILABLE, "no leader has been seen yet");

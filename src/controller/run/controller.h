@@ -1,7 +1,9 @@
 /*
  * controller - `devplane controller`: namespaces, garbage collection, service accounts, pods'
- * claims, quotas, availability of devices and eviction from tainted ones. On request also
- * endpoints on secondary networks and taints of unhealthy devices.
+ * claims, Jobs, quotas, availability of devices and eviction from tainted ones. On request also
+ * claims, quotas, the life cycle of nodes, availability of devices and eviction from tainted ones
+ * and from tainted nodes, garbage collection of pods. On request also
+ * endpoints on secondary networks, taints of unhealthy devices and the history of devices.
  *
  * It works with any API server that a kubeconfig names. With leader election, one of several
  * processes works and the others wait; stopping releases the lease. After losing the lease it
@@ -16,7 +18,9 @@
 #include "controller/garbage/garbage.h"
 #include "controller/health_taints/book.h"
 #include "controller/namespace/namespace.h"
+#include "controller/node_lifecycle/node_lifecycle.h"
 #include "controller/pod_claims/pod_claims.h"
+#include "controller/pod_garbage/pod_garbage.h"
 
 struct controller;
 struct kubeconfig;
@@ -36,7 +40,20 @@ enum controller_part {
 	CONTROLLER_QUOTAS = 1 << 8,
 	CONTROLLER_NETWORK_ENDPOINTS = 1 << 9,
 	CONTROLLER_HEALTH_TAINTS = 1 << 10,
-	CONTROLLER_ALL = (1 << 9) - 1, /* the parts that run by default */
+	CONTROLLER_DEVICE_HISTORY = 1 << 11,
+	CONTROLLER_JOB = 1 << 12,
+	CONTROLLER_TTL = 1 << 13,
+	CONTROLLER_REPLICA_SETS = 1 << 14,
+	CONTROLLER_DEPLOYMENTS = 1 << 15,
+	CONTROLLER_DAEMON_SETS = 1 << 16,
+	CONTROLLER_NODE_LIFECYCLE = 1 << 17,
+	CONTROLLER_NODE_TAINTS = 1 << 18, /* evicts pods from tainted nodes */
+	CONTROLLER_POD_GARBAGE = 1 << 19,
+	CONTROLLER_ENDPOINT_SLICES = 1 << 20,
+	/* The parts that run only if they are named, and those that run by default. */
+	CONTROLLER_OPTIONAL = CONTROLLER_NETWORK_ENDPOINTS | CONTROLLER_HEALTH_TAINTS |
+			      CONTROLLER_DEVICE_HISTORY,
+	CONTROLLER_ALL = ((1 << 21) - 1) & ~CONTROLLER_OPTIONAL,
 };
 
 /* Zero means the default. Everything is borrowed until controller_free(). */
@@ -54,6 +71,10 @@ struct controller_opts {
 	struct garbage_opts garbage;
 	struct pod_claims_opts claims;
 	unsigned slice_status_workers, taint_eviction_workers;
+	unsigned deployment_workers, replica_set_workers;
+	struct node_lifecycle_opts node_lifecycle;
+	unsigned node_taints_workers;
+	struct pod_garbage_opts pod_garbage;
 	struct health_taints_limits health_taints;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
@@ -78,7 +99,15 @@ int controller_check(const struct controller *c, struct error *err);
 /* For readiness: it waits for the lease, or it works and has the initial state. */
 int controller_check_ready(const struct controller *c, struct error *err);
 
-/* Finds a part by its name for --controllers, which is upstream's name. Returns 0 if unknown. */
+/* The names for --controllers, which are upstream's where upstream has the controller. */
+struct controller_name {
+	const char *name; /* NULL: the end of the table */
+	unsigned part;
+	bool upstream; /* kube-controller-manager has it, too, on by default */
+};
+const struct controller_name *controller_names(void);
+
+/* Returns 0 if no controller has this name. */
 unsigned controller_part_find(struct str name);
 
 #endif

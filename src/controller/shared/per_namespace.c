@@ -38,19 +38,20 @@ static void per_namespace_job_free(struct job *j)
 }
 
 /* The namespace is gone or being deleted, or the server was ahead of our copy. */
-static bool is_harmless(const struct error *err)
+static bool is_harmless(const struct client_answer *a, const struct error *err)
 {
 	return err->code == ERR_ALREADY_EXISTS || err->code == ERR_NOT_FOUND ||
-	       (err->code == ERR_FORBIDDEN && strstr(err->msg, "being terminated"));
+	       (err->code == ERR_FORBIDDEN &&
+		client_answer_has_cause(a, STR("NamespaceTerminating")));
 }
 
-static void per_namespace_on_written(struct client_request *r, const struct client_answer *a UNUSED,
+static void per_namespace_on_written(struct client_request *r, const struct client_answer *a,
 				     const struct error *err)
 {
 	struct job *j = r->arg;
 	struct per_namespace *p = j->owner;
 	struct str ns = j->ns;
-	bool again = err && !is_harmless(err);
+	bool again = err && !is_harmless(a, err);
 
 	if (again)
 		log_warn(p->ctx.log, "cannot write", LOG_Z("name", p->opts.name),

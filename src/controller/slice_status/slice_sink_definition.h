@@ -1,6 +1,6 @@
 /*
  * slice_sink_definition - the CustomResourceDefinition of ResourceSliceStatus, as YAML: the text of
- * slice_sink_object.yaml.
+ * deploy/availability/definition.yaml.
  */
 #ifndef CONTROLLER_SLICE_STATUS_SLICE_SINK_DEFINITION_H
 #define CONTROLLER_SLICE_STATUS_SLICE_SINK_DEFINITION_H

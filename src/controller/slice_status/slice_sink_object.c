@@ -1,48 +1,32 @@
 /*
- * Objects of a kind that we define ourselves. First the kind: if discovery does not list it, it is
- * created, which is retried until it is served. Then its objects are followed. Each write carries
- * the whole object, so there is no moment without a status. A queue deletes an object when its
- * slice is gone, because clusters without a garbage collector would keep it.
+ * Objects of a kind that we define ourselves (custom_kind.h). Each write carries the whole object,
+ * so there is no moment without a status. A queue deletes an object when its slice is gone, because
+ * clusters without a garbage collector would keep it.
  *
  * An object counts as one with an empty status if it belongs to an earlier slice of the same name,
  * or if its spec does not match the slice. The desired status differs from that, so it is written,
  * with the right owner and spec.
  */
-#include "api/api_limits.h"
 #include "base/core/buf.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
-#include "base/yaml/yaml.h"
-#include "client/api/discovery.h"
 #include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/devices/devices.h"
 #include "controller/shared/context.h"
-#include "controller/shared/served.h"
+#include "controller/shared/custom_kind.h"
 #include "controller/slice_status/slice_sink.h"
 #include "controller/slice_status/slice_sink_definition.h"
 
-enum {
-	LOOK_MIN_MS = 100, /* between checks for the kind, doubled each time .. */
-	LOOK_MAX_MS = 30 * 1000, /* .. up to this */
-	CHECK_MS = 30 * 1000, /* between checks whether it still exists */
-	GONE_MAX_MS = 30 * 1000, /* between attempts to delete an object */
-};
+enum { GONE_MAX_MS = 30 * 1000 }; /* between attempts to delete an object */
 
 struct object_sink {
 	struct slice_sink sink;
 	struct context ctx;
 	struct devices *devices;
 	struct devices_watcher watcher;
-	/* The kind. */
-	struct served_wait wait;
-	struct loop_timer later;
-	struct client_request definition;
-	int64_t look_ms;
-	bool told; /* logged that we may not define it */
-	/* Its objects. */
-	struct informer *informer; /* NULL until it is served */
+	struct custom_kind *kind; /* and its objects */
 	struct informer_handler handler;
 	/* Objects to delete. */
 	struct workqueue *gone; /* names; one at a time */
@@ -62,7 +46,7 @@ static struct object_sink *slice_sink_object_of(struct slice_sink *s)
 
 static const struct cached *find_object(const struct object_sink *s, struct str name)
 {
-	return s->informer ? cache_get(informer_cache(s->informer), name) : NULL;
+	return custom_kind_find(s->kind, name);
 }
 
 /* --- reading and writing --------------------------------------------------------------------- */
@@ -146,6 +130,27 @@ static struct json *make_meta(const struct cached *o, struct str name, struct ar
 	return meta;
 }
 
+/*
+ * Returns numbers of devices by state, for columns. In KEP-5677's summary the allocated devices
+ * include those that are allocated in part, so its numbers do not add up to the devices.
+ */
+static struct json *make_counts(const struct json *status, struct arena *a)
+{
+	const struct json *summary = json_getz(status, "summary");
+	int64_t available = json_i64_at(summary, "availableDevices", 0);
+	int64_t allocated = json_i64_at(summary, "allocatedDevices", 0);
+	int64_t partial = json_i64_at(summary, "partiallyAllocatedDevices", 0);
+	int64_t total = json_i64_at(summary, "totalDevices", 0);
+	struct json *counts = json_make_object(a);
+
+	json_put_i64(a, counts, "available", available);
+	json_put_i64(a, counts, "partiallyAllocated", partial);
+	json_put_i64(a, counts, "allocated", allocated - partial);
+	json_put_i64(a, counts, "unavailable", total - available - allocated);
+	json_put_i64(a, counts, "unhealthy", json_i64_at(summary, "unhealthyDevices", 0));
+	return counts;
+}
+
 static struct json *make_object(const struct object_sink *s, const struct cached *o,
 				const struct cached *slice, struct str status, struct arena *a)
 {
@@ -159,6 +164,8 @@ static struct json *make_object(const struct object_sink *s, const struct cached
 	json_setz(tree, "spec", make_spec(slice, a));
 	(void)json_parse(a, status, NULL, &own, NULL);
 	json_setz(tree, "status", own ? own : json_make_object(a));
+	if (json_getz(own, "summary"))
+		json_setz(tree, "counts", make_counts(own, a));
 	return tree;
 }
 
@@ -194,10 +201,11 @@ static void look_for_slice(struct object_sink *s, struct str name)
 
 static void look_for_slices(struct object_sink *s)
 {
+	const struct informer *informer = custom_kind_informer(s->kind);
 	struct cache_walk walk = { 0 };
 	const struct cached *o;
 
-	while (s->informer && (o = cache_next(informer_cache(s->informer), &walk)))
+	while (informer && (o = cache_next(informer_cache(informer), &walk)))
 		look_for_slice(s, o->key);
 }
 
@@ -275,90 +283,6 @@ static void slice_sink_object_on_synced(struct informer_handler *h)
 		s->sink.ready(s->sink.arg);
 }
 
-static void slice_sink_object_follow(struct object_sink *s)
-{
-	if (s->informer)
-		return;
-	s->informer = informers_get(s->ctx.informers,
-				    &(struct informer_spec){ .resource = &objects, .slim = true });
-	s->handler = (struct informer_handler){ .on_add = slice_sink_object_on_add,
-						.on_update = slice_sink_object_on_update,
-						.on_delete = slice_sink_object_on_delete,
-						.on_synced = slice_sink_object_on_synced };
-	informer_add_handler(s->informer, &s->handler);
-}
-
-/* --- the kind -------------------------------------------------------------------------------- */
-
-static void look_later(struct object_sink *s)
-{
-	loop_timer_start(&s->later, s->look_ms);
-	s->look_ms = MIN(s->look_ms * 2, (int64_t)LOOK_MAX_MS);
-}
-
-static void on_defined(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
-{
-	struct object_sink *s = r->arg;
-
-	if (!err)
-		log_info(s->ctx.log, "defined resourceslicestatuses.devplane.dev");
-	else if (err->code == ERR_ALREADY_EXISTS || s->told)
-		log_debug(s->ctx.log, "resourceslicestatuses.devplane.dev is not served yet",
-			  LOG_ERR(err));
-	else
-		log_warn(s->ctx.log,
-			 "cannot define resourceslicestatuses.devplane.dev: grant create on "
-			 "customresourcedefinitions, or create slice_sink_object.yaml by hand; "
-			 "until then the status of slices is not published",
-			 LOG_ERR(err));
-	s->told |= err && err->code != ERR_ALREADY_EXISTS;
-	look_later(s);
-}
-
-static void define(struct object_sink *s)
-{
-	static const struct resource definitions = {
-		.group = STR("apiextensions.k8s.io"),
-		.version = STR("v1"),
-		.resource = STR("customresourcedefinitions"),
-	};
-	struct arena a;
-	struct json *tree = NULL;
-
-	arena_init(&a, REQUEST_WORK_MAX);
-	(void)yaml_parse(&a, str_from(slice_sink_definition), NULL, &tree, NULL);
-	client_create(s->ctx.client, &s->definition, &definitions, STR_NULL, tree);
-	arena_release(&a);
-}
-
-static void on_served(struct served_wait *w, const struct error *err)
-{
-	struct object_sink *s = CONTAINER_OF(w, struct object_sink, wait);
-
-	if (err) {
-		look_later(s);
-	} else if (discovery_find(served_discovery(s->ctx.served), objects.group, objects.version,
-				  objects.resource)) {
-		s->look_ms = LOOK_MIN_MS;
-		slice_sink_object_follow(s);
-		loop_timer_start(&s->later, CHECK_MS);
-	} else {
-		define(s);
-	}
-}
-
-/* Somebody may delete the definition, and all objects with it. */
-static void slice_sink_object_on_later(struct loop_timer *t)
-{
-	struct object_sink *s = CONTAINER_OF(t, struct object_sink, later);
-
-	if (s->informer && informer_failure(s->informer)->code != ERR_NOT_FOUND)
-		loop_timer_start(&s->later, CHECK_MS);
-	else
-		served_look(s->ctx.served, &s->wait);
-}
-
 /* --- life ------------------------------------------------------------------------------------ */
 
 static void object_free(struct slice_sink *sink)
@@ -366,10 +290,7 @@ static void object_free(struct slice_sink *sink)
 	struct object_sink *s = slice_sink_object_of(sink);
 
 	devices_unwatch(&s->watcher);
-	informer_remove_handler(&s->handler);
-	served_cancel(&s->wait);
-	loop_timer_stop(&s->later);
-	client_cancel(&s->definition);
+	custom_kind_free(s->kind);
 	client_cancel(&s->removal);
 	workqueue_free(s->gone);
 	free(s);
@@ -386,8 +307,6 @@ struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devic
 	s->sink.ops = &ops;
 	s->ctx = *ctx;
 	s->devices = devices;
-	s->look_ms = LOOK_MIN_MS;
-	s->definition = (struct client_request){ .on_done = on_defined, .arg = s };
 	s->removal = (struct client_request){ .on_done = slice_sink_object_on_removed, .arg = s };
 	s->gone = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							  .name = "resourceslice_status_gone",
@@ -398,8 +317,19 @@ struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devic
 	s->watcher.on_slice = slice_sink_object_on_slice;
 	s->watcher.on_synced = on_devices_synced;
 	devices_watch(devices, &s->watcher);
-	s->wait.done = on_served;
-	loop_timer_init(&s->later, ctx->loop, slice_sink_object_on_later);
-	served_look(ctx->served, &s->wait);
+	s->handler = (struct informer_handler){ .on_add = slice_sink_object_on_add,
+						.on_update = slice_sink_object_on_update,
+						.on_delete = slice_sink_object_on_delete,
+						.on_synced = slice_sink_object_on_synced };
+	s->kind = custom_kind_new(&(struct custom_kind_opts){
+		.ctx = ctx,
+		.resource = &objects,
+		.name = "resourceslicestatuses.devplane.dev",
+		.definition = slice_sink_definition,
+		.refused =
+			"cannot define resourceslicestatuses.devplane.dev: grant create on "
+			"customresourcedefinitions, or create deploy/availability/definition.yaml; "
+			"until then the status of slices is not published",
+		.handler = &s->handler });
 	return &s->sink;
 }

@@ -361,6 +361,23 @@ static void statuses_follow_what_happens(void **state UNUSED)
 	bench_release(&b);
 }
 
+static void counts_add_up_to_the_devices(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(1) };
+
+	add_slice(&b, "s", "u1");
+	bench_start(&b);
+	run(&b);
+	assert_true(write_status(&b, "s",
+				 "{\"summary\":{\"totalDevices\":10,\"allocatedDevices\":5,"
+				 "\"availableDevices\":3,\"partiallyAllocatedDevices\":1,"
+				 "\"unhealthyDevices\":6}}"));
+	assert_has(&b, "s",
+		   "\"counts\":{\"available\":3,\"partiallyAllocated\":1,\"allocated\":4,"
+		   "\"unavailable\":2,\"unhealthy\":6}");
+	bench_release(&b);
+}
+
 /* --- the definition -------------------------------------------------------------------------- */
 
 static void a_definition_that_is_there_is_left_alone(void **state UNUSED)
@@ -394,7 +411,7 @@ static void the_definition_has_a_schema_and_columns(void **state UNUSED)
 	assert_non_null(o);
 	assert_non_null(strstr(o->text, "\"scope\":\"Cluster\""));
 	assert_non_null(strstr(o->text, "\"observedGeneration\":{\"type\":\"integer\""));
-	assert_non_null(strstr(o->text, "\"jsonPath\":\".status.summary.availableDevices\""));
+	assert_non_null(strstr(o->text, "\"jsonPath\":\".counts.available\""));
 	assert_null(strstr(o->text, "\"subresources\""));
 	/* The descriptions are those of ResourceSlice. */
 	assert_non_null(strstr(o->text, doc_of("DeviceStatus", "stateReason")));
@@ -448,6 +465,7 @@ int main(void)
 		cmocka_unit_test(a_slice_that_was_replaced_takes_the_object_over),
 		cmocka_unit_test(statuses_follow_what_happens),
 		cmocka_unit_test(a_definition_that_is_there_is_left_alone),
+		cmocka_unit_test(counts_add_up_to_the_devices),
 		cmocka_unit_test(the_definition_has_a_schema_and_columns),
 		cmocka_unit_test(a_controller_without_the_right_waits_for_the_definition),
 		cmocka_unit_test(a_definition_that_is_taken_away_is_made_again),

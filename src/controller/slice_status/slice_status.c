@@ -494,7 +494,7 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 	arena_init(&s->scratch, REQUEST_WORK_MAX);
 	buf_init(&s->text, 2 * OBJECT_MAX);
 	slice_status_metrics_init(&s->metrics, ctx->metrics, ctx->loop);
-	device_metrics_init(&s->device_metrics, ctx->metrics);
+	device_metrics_init(&s->device_metrics, ctx->metrics, ctx->loop);
 	slice_status_pools_init(&s->pools, devices, sink, &s->metrics);
 	s->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,

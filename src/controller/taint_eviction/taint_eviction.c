@@ -35,6 +35,7 @@ static void taint_eviction_job_free(struct taint_job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
+	pod_removal_cancel(&j->removal);
 	free(j->eviction);
 	arena_release(&j->arena);
 	free(j);

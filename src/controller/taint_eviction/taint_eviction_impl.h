@@ -9,6 +9,7 @@
 #include "client/informer/informer.h"
 #include "controller/devices/devices.h"
 #include "controller/devices/devices_touch.h"
+#include "controller/pods/removal.h"
 #include "controller/shared/context.h"
 #include "controller/taint_eviction/book.h"
 #include "controller/taint_eviction/taint_eviction.h"
@@ -68,6 +69,7 @@ struct taint_job {
 	/* For a pod, as it was when the job began: */
 	struct str ns, pod, uid;
 	struct eviction *eviction;
+	struct pod_removal removal;
 	/* For a rule: */
 	int64_t generation;
 };

@@ -196,6 +196,8 @@ static enum explain_reason explain_reason_of(struct allocate_plan *plan,
 		return why;
 	if (device_is_gone(plan->inv, d))
 		return EXPLAIN_NODE_GONE;
+	if (device_is_lost(plan->inv, d))
+		return EXPLAIN_NODE_UNREACHABLE;
 	if (!inventory_device_reachable(d, &plan->node))
 		return EXPLAIN_OTHER_NODE;
 	if (short_capacity(plan, r, at, &e->detail))
@@ -220,13 +222,11 @@ struct explaining {
 	const struct explain_sight *sight;
 	struct allocate_at *devices; /* devices that are checked for each request */
 	size_t n;
-	bool gone; /* the node does not exist */
+	bool missing; /* the node does not exist or is lost */
 };
 
-/*
- * The node does not exist: only lists devices that name it, since others may be reached elsewhere.
- */
-static void find_gone(struct explaining *x)
+/* The node is missing: only lists devices that name it, since others may be reached elsewhere. */
+static void find_missing(struct explaining *x)
 {
 	struct allocate_plan *plan = x->plan;
 	struct inventory_slice **slices;
@@ -245,12 +245,12 @@ static void find_devices(struct explaining *x)
 {
 	struct allocate_plan *plan = x->plan;
 	struct allocate_walk w = { 0, 0 };
+	struct inventory_nodes node = { .kind = INVENTORY_NODES_NAME, .name = plan->node.name };
 
-	x->gone = inventory_nodes_gone(
-		plan->inv,
-		&(struct inventory_nodes){ .kind = INVENTORY_NODES_NAME, .name = plan->node.name });
-	if (x->gone) {
-		find_gone(x);
+	x->missing = inventory_nodes_gone(plan->inv, &node) ||
+		     inventory_nodes_lost(plan->inv, &node, NULL);
+	if (x->missing) {
+		find_missing(x);
 		return;
 	}
 	x->devices = ARENA_ARRAY(plan->work, struct allocate_at, plan->ndevices);
@@ -306,7 +306,7 @@ static void explain_request(const struct explaining *x, const struct allocate_re
 		d->reason = explain_reason_of(plan, r, &x->devices[i], x->sight, d);
 		e->fitting += d->reason == EXPLAIN_FITS;
 	}
-	if (!x->gone)
+	if (!x->missing)
 		add_pool_faults(plan, e);
 }
 
@@ -320,7 +320,8 @@ static int64_t all_missing(const struct explain_request *e)
 		     e->devices[i].reason != EXPLAIN_CLASS_SELECTOR &&
 		     e->devices[i].reason != EXPLAIN_REQUEST_SELECTOR &&
 		     e->devices[i].reason != EXPLAIN_OTHER_NODE &&
-		     e->devices[i].reason != EXPLAIN_NODE_GONE;
+		     e->devices[i].reason != EXPLAIN_NODE_GONE &&
+		     e->devices[i].reason != EXPLAIN_NODE_UNREACHABLE;
 	return n;
 }
 
@@ -457,7 +458,7 @@ void explain_fit(struct inventory *inv, const struct allocate_node *node,
 		ret_explain->requests[plan.nrequests - 1].fault = explain_say(a, "%s", err.msg);
 	else if (r < 0)
 		ret_explain->between = explain_say(a, "%s", err.msg);
-	else if (!x.gone)
+	else if (!x.missing)
 		conclude(&plan, ret_explain);
 	allocate_plan_release(&plan);
 	arena_release(&work);

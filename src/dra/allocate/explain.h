@@ -24,6 +24,7 @@ enum explain_reason {
 	EXPLAIN_SELECTOR_ERROR,
 	EXPLAIN_OTHER_NODE, /* the device's own node selection */
 	EXPLAIN_NODE_GONE, /* see device_is_gone() */
+	EXPLAIN_NODE_UNREACHABLE, /* see device_is_lost() */
 	EXPLAIN_CAPACITY,
 	EXPLAIN_COUNTERS,
 	EXPLAIN_TAINT,
@@ -71,7 +72,8 @@ struct explain_sight {
 /*
  * Takes the arguments of allocate(). If `sight` is NULL, all claims may be named. Never fails: if
  * the search cannot decide, the explanation says so. On a node that does not exist (see
- * inventory_know_nodes()) nothing fits, and only devices that name the node are listed.
+ * inventory_know_nodes()) or is lost (see inventory_put_lost_node()) nothing fits, and only devices
+ * that name the node are listed.
  */
 void explain_fit(struct inventory *inv, const struct allocate_node *node,
 		 const struct json *const *claims, size_t n, const struct explain_sight *sight,
@@ -83,5 +85,12 @@ void explain_fit(struct inventory *inv, const struct allocate_node *node,
  */
 void explain_print(const struct explain *e, const struct allocate_node *node, size_t devices_max,
 		   struct buf *out);
+
+/*
+ * The requests as an array: claim, request, deviceClass, wants or wantsAll, fits, fault, reasons
+ * with their counts and at most `devices_max` devices each. With 0, nothing in it depends on
+ * devices' names. All of it is copied into the arena.
+ */
+struct json *explain_tree(const struct explain *e, size_t devices_max, struct arena *a);
 
 #endif

@@ -24,6 +24,7 @@ static const struct wording wordings[EXPLAIN_REASONS] = {
 	[EXPLAIN_SELECTOR_ERROR] = { "selector fails", false },
 	[EXPLAIN_OTHER_NODE] = { "for other nodes", true },
 	[EXPLAIN_NODE_GONE] = { NULL, true, DEVICE_NODE_GONE },
+	[EXPLAIN_NODE_UNREACHABLE] = { NULL, true, DEVICE_NODE_UNREACHABLE },
 	[EXPLAIN_CAPACITY] = { "too small", true },
 	[EXPLAIN_COUNTERS] = { NULL, true, DEVICE_COUNTERS_EXHAUSTED },
 	[EXPLAIN_TAINT] = { NULL, true, DEVICE_TAINTED },

@@ -75,7 +75,8 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 				struct str **ret_names);
 
 /*
- * Returns the names of the slices whose status depends on whether the node exists. Costs as much as
+ * Returns the names of the slices whose status depends on whether the node exists, and on its
+ * labels. Call it before and after the node is put or removed. Costs as much as
  * inventory_node_slices(), plus the consumers of counters, and the slices of incomplete or invalid
  * pools.
  */

@@ -268,6 +268,7 @@ static void allocations_of_a_device_are_bounded(void **state)
 	v = status_of(inv, "a", NULL, 0, &a);
 	v = json_at(json_getz(v, "devices"), 0);
 	assert_int_equal(json_count(json_getz(v, "allocations")), AVAILABILITY_ALLOCATIONS_MAX);
+	assert_int_equal(json_i64_at(v, "omittedAllocations", 0), 68);
 	/* The first claims by name are listed; the available capacity counts all of them. */
 	assert_true(str_eqz(json_text_at(json_at(json_getz(v, "allocations"), 31), "claimName"),
 			    "c31"));

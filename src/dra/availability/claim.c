@@ -191,6 +191,8 @@ static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 {
 	struct inventory_pool *pool = slice->pool;
 
+	if (!pool->sound && map_get(&c->seen, slice->name))
+		return; /* added with its pool */
 	claim_add_slice(c, slice);
 	for (size_t i = 0; slice->current && i < slice->ndevices; i++)
 		claim_add_device(c, pool, &slice->devices[i]);

@@ -614,6 +614,21 @@ static struct subject *find_subject(const struct device_health_book *b,
 	return map_get(&b->subjects, str_of(id, n));
 }
 
+/* Nobody can know any more what was reported from a lost node. */
+static struct device_health_report report_of(const struct report *r, const struct inventory *inv,
+					     const struct inventory_device *d)
+{
+	struct device_health_report is = r->is;
+	int64_t since = inventory_nodes_lost(inv, inventory_device_nodes(d), &is.source);
+
+	if (since == 0)
+		return is;
+	is.health = DEVICE_UNKNOWN;
+	is.since = since;
+	is.message = STR("the node is unreachable");
+	return is;
+}
+
 static struct device_health_report find_report(const struct device_health_book *b,
 					       const struct inventory *inv,
 					       const struct inventory_device *d, bool claims)
@@ -625,7 +640,7 @@ static struct device_health_report find_report(const struct device_health_book *
 			const struct report *r = LIST_ENTRY(it, struct report, of_subject);
 
 			if ((claims || r->speaker->kind != OF_CLAIM) && is_believed(r, inv, d))
-				return r->is;
+				return report_of(r, inv, d);
 		}
 	}
 	return (struct device_health_report){ .health = DEVICE_NOT_REPORTED };

@@ -16,7 +16,9 @@
  * If several speakers disagree, Unhealthy counts more than Unknown and Unknown more than Healthy.
  * Among reports of equal health those of pods come first, then nodes', then claims'; among these
  * the one that carries the newest time, and among these the first by name. So the answer does not
- * depend on the order in which reports came. Taints are separate: see device_state.h.
+ * depend on the order in which reports came. If only one node reaches the device and that node is
+ * lost (inventory.h), every report counts as Unknown since then. Taints are separate: see
+ * device_state.h.
  *
  * No I/O, no clock. Reports are copied: the book keeps no pointers into JSON trees. Messages are
  * cut at RESOURCE_HEALTH_MESSAGE_MAX bytes, and devices of one speaker beyond

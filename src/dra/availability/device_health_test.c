@@ -277,6 +277,21 @@ static void a_node_reports_its_healthy_devices_by_pool(void **state)
 	assert_int_equal(device_health_book_reports(w->book), 1);
 }
 
+static void reports_of_a_lost_node_are_unknown(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(put_node(w, "n1", "[" A_IS_LOST "," HEALTHY("\"b\"") "]", 5), 0);
+	inventory_put_lost_node(w->inv, STR("n1"), 8);
+	assert_health(find(w, "p1", "a"), DEVICE_UNKNOWN, "the node is unreachable", 8, "node n1");
+	assert_health(find(w, "p1", "b"), DEVICE_UNKNOWN, "the node is unreachable", 8, "node n1");
+	device_health_book_remove_node(w->book, STR("n1"));
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(put_node(w, "n1", "[" A_IS_LOST "]", 5), 0);
+	inventory_put_node(w->inv, STR("n1"), NULL);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "lost", 5, "node n1");
+}
+
 static void a_device_that_a_node_names_twice_has_the_worse_health(void **state)
 {
 	struct world *w = *state;
@@ -588,6 +603,7 @@ int main(void)
 		TEST(a_pod_is_believed_only_about_devices_that_are_reserved_for_it),
 		TEST(a_node_is_believed_only_about_its_own_devices),
 		TEST(a_node_reports_its_healthy_devices_by_pool),
+		TEST(reports_of_a_lost_node_are_unknown),
 		TEST(a_device_that_a_node_names_twice_has_the_worse_health),
 		TEST(forms_that_are_not_known_are_ignored),
 		TEST(a_bad_annotation_says_nothing),

@@ -17,6 +17,7 @@ static const char *const reason_names[] = {
 	[DEVICE_POOL_INVALID] = "PoolInvalid",
 	[DEVICE_NODE_NONE] = "NoNode",
 	[DEVICE_NODE_GONE] = "NodeGone",
+	[DEVICE_NODE_UNREACHABLE] = "NodeUnreachable",
 	[DEVICE_UNSUPPORTED] = "UnsupportedFeature",
 	[DEVICE_TAINTED] = "Tainted",
 	[DEVICE_CAPACITY_EXHAUSTED] = "CapacityExhausted",
@@ -50,6 +51,16 @@ bool device_is_gone(const struct inventory *inv, const struct inventory_device *
 	return inventory_nodes_gone(inv, inventory_device_nodes(d));
 }
 
+bool device_is_lost(const struct inventory *inv, const struct inventory_device *d)
+{
+	return inventory_nodes_lost(inv, inventory_device_nodes(d), NULL) != 0;
+}
+
+static bool is_unreachable(const struct inventory *inv, const struct inventory_nodes *nodes)
+{
+	return nodes->kind == INVENTORY_NODES_NONE || inventory_nodes_none(inv, nodes);
+}
+
 /* Returns the pool's fault, if none of the nodes can use the pool. */
 static enum device_reason pool_reason(const struct inventory *inv, struct inventory_pool *pool,
 				      const struct inventory_nodes *nodes)
@@ -63,10 +74,12 @@ enum device_reason device_slice_reason(const struct inventory *inv, const struct
 {
 	if (s->ignored || s->uncounted)
 		return DEVICE_UNSUPPORTED;
-	if (s->nodes.kind == INVENTORY_NODES_NONE)
+	if (is_unreachable(inv, &s->nodes))
 		return DEVICE_NODE_NONE;
 	if (inventory_nodes_gone(inv, &s->nodes))
 		return DEVICE_NODE_GONE;
+	if (inventory_nodes_lost(inv, &s->nodes, NULL))
+		return DEVICE_NODE_UNREACHABLE;
 	if (s->nodes.kind == INVENTORY_NODES_PER_DEVICE)
 		return DEVICE_NO_REASON;
 	return pool_reason(inv, s->pool, &s->nodes);
@@ -197,10 +210,12 @@ static struct device_standing obstacle(const struct inventory *inv,
 
 	if (s.reason)
 		return s;
-	if (d->nodes && d->nodes->kind == INVENTORY_NODES_NONE)
+	if (d->nodes && is_unreachable(inv, d->nodes))
 		s.reason = DEVICE_NODE_NONE;
 	else if (device_is_gone(inv, d))
 		s.reason = DEVICE_NODE_GONE;
+	else if (device_is_lost(inv, d))
+		s.reason = DEVICE_NODE_UNREACHABLE;
 	else if (d->nodes && (s.reason = pool_reason(inv, d->slice->pool, d->nodes)))
 		return s;
 	else if ((d->nbinding && !on->binding_conditions) || (d->ncounters && !on->partitionable))

@@ -9,9 +9,9 @@
  *
  * As upstream, a node judges a pool by the slices that it sees, so a pool with a fault may be
  * usable from one node and not from another. A device of such a pool counts as available if some
- * existing node that reaches the device can use the pool. Node labels are unknown here. So in a
- * pool with a fault, slices and devices that are placed by a node selector count as seen by no
- * node.
+ * existing node that reaches the device can use the pool; a lost one does not count. While nodes
+ * are not known (see inventory_know_nodes()), a node selector counts as matching some node in a
+ * sound pool, and in a pool with a fault as matching only the nodes that were put.
  *
  * Health is separate: see device_health.h.
  */
@@ -32,8 +32,9 @@ enum device_reason {
 	DEVICE_NO_REASON,
 	DEVICE_POOL_INCOMPLETE,
 	DEVICE_POOL_INVALID,
-	DEVICE_NODE_NONE, /* no node can reach it */
+	DEVICE_NODE_NONE, /* no existing node can reach it */
 	DEVICE_NODE_GONE, /* the only node that can reach it does not exist */
+	DEVICE_NODE_UNREACHABLE, /* the only node that can reach it is dead */
 	DEVICE_UNSUPPORTED, /* it needs a disabled feature */
 	DEVICE_TAINTED,
 	DEVICE_CAPACITY_EXHAUSTED, /* shared device: too little is left for any claim */
@@ -61,6 +62,9 @@ struct str device_standing_text(const struct device_standing *s, struct arena *a
 
 /* Whether the device (or its slice) names a single node that is known not to exist. */
 bool device_is_gone(const struct inventory *inv, const struct inventory_device *d);
+
+/* Whether the device (or its slice) names a single node that is lost (inventory.h). */
+bool device_is_lost(const struct inventory *inv, const struct inventory_device *d);
 
 /*
  * Returns why no node can get any device of the slice: its node does not exist, its pool is

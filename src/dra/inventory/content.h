@@ -34,6 +34,7 @@ struct inventory_nodes {
 	enum inventory_nodes_kind kind;
 	struct str name;
 	const struct node_selector *selector; /* with one term; see api/selector/node_selector.h */
+	struct str selector_text; /* as JSON: equal selectors have the same text */
 };
 
 /* A node as the scheduler knows it. */
@@ -46,6 +47,19 @@ bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inv
 
 /* Whether `nodes` names a single node that is known not to exist. */
 bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes);
+
+/*
+ * Whether `nodes` names a single node that is lost: since when, or 0. *ret_who (may be NULL) is
+ * then "node NAME", owned by the inventory.
+ */
+int64_t inventory_nodes_lost(const struct inventory *inv, const struct inventory_nodes *nodes,
+			     struct str *ret_who);
+
+/*
+ * Whether `nodes` is a node selector that is known to match no existing node. It belongs to a slice
+ * of its pool's newest generation; the pool must be settled.
+ */
+bool inventory_nodes_none(const struct inventory *inv, const struct inventory_nodes *nodes);
 
 /* --- devices ------------------------------------------------------------------------ */
 
@@ -370,11 +384,12 @@ size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *
 			    struct arena *a, struct inventory_node_pool **ret_pools);
 
 /*
- * Whether some node in `nodes` (of a slice or device of the pool) can use the pool: a node that
- * exists, or a node that no slice names. See device_state.h for pools with a fault. The pool must
- * be settled. Cost: the first call after a change of the pool visits its slices, those with
- * perDeviceNodeSelection once for each node that they name. The first call after a change of nodes
- * checks each node that the pool names. Other calls cost nothing.
+ * Whether some existing node in `nodes` (of a slice or device of the pool) can use the pool. In a
+ * cluster without nodes, a node that no slice names or selects counts as existing. See
+ * device_state.h for pools with a fault. The pool must be settled. A sound pool costs nothing. Else
+ * the first call visits the pool's slices and the nodes that they name or select, after a change of
+ * the pool, or of the nodes that its selectors match. The first call after a change of nodes checks
+ * each node that the pool names or selects. Other calls cost nothing.
  */
 bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *pool,
 			   const struct inventory_nodes *nodes);
@@ -410,8 +425,11 @@ const struct inventory_use *inventory_use(const struct inventory_pool *pool, str
 const struct inventory_use *inventory_next_use(const struct inventory_pool *pool, size_t *at);
 
 /*
- * Returns the slices that name the node, or have a device that does, unordered, in the arena.
- * Settles. Visits these slices and all slices with perDeviceNodeSelection.
+ * Returns the slices whose devices may become reachable, or unreachable, when the node is put or
+ * removed or its labels change: those that name it (or have a device that does), those for which it
+ * is the only node that they select, and those of pools with a fault that are not tied to one node.
+ * Call it before and after the change. Unordered, in the arena. Settles. Visits the slices that
+ * name the node, and all slices that are not tied to one node.
  */
 size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
 			     struct inventory_slice ***ret_slices);

@@ -46,6 +46,8 @@ struct inventory *inventory_new(struct inventory_features features)
 	list_init(&inv->dirty);
 	map_init(&inv->nodes);
 	map_init(&inv->existing);
+	map_init(&inv->lost);
+	map_init(&inv->choices);
 	vec_init(&inv->wide, SIZE_MAX);
 	return inv;
 }
@@ -363,11 +365,12 @@ size_t inventory_bytes(struct inventory *inv)
 	size_t bytes = sizeof(*inv) + inv->bytes + map_bytes(&inv->slices) +
 		       map_bytes(&inv->claims) + map_bytes(&inv->classes) +
 		       map_bytes(&inv->programs) + map_bytes(&inv->nodes) +
-		       map_bytes(&inv->existing);
+		       map_bytes(&inv->existing) + map_bytes(&inv->lost) + map_bytes(&inv->choices);
 	struct omap_cursor c;
 
 	inventory_settle(inv);
-	bytes += inventory_index_bytes(inv) + (inv->pools.n + inv->rules.n) * OMAP_ENTRY;
+	bytes += inventory_index_bytes(inv) + inventory_existing_bytes(inv);
+	bytes += (inv->pools.n + inv->rules.n) * OMAP_ENTRY;
 	for (bool ok = omap_first(&inv->pools, &c); ok; ok = omap_next(&c)) {
 		const struct inventory_pool *pool = omap_value(&c);
 
@@ -406,6 +409,8 @@ void inventory_free(struct inventory *inv)
 	omap_release(&inv->pools);
 	slices_release(inv);
 	inventory_index_release(inv);
+	inventory_existing_release(inv);
+	inventory_lost_release(inv);
 	for (bool ok = omap_first(&inv->rules, &c); ok; ok = omap_next(&c))
 		free(omap_value(&c));
 	omap_release(&inv->rules);

@@ -81,13 +81,31 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
 
 /*
- * Set which nodes exist, by name. Before inventory_know_nodes(), every node counts as existing;
- * afterwards, nodes that were not put count as gone. Only device_state.h uses this: the allocator
- * works for any node that the caller names.
+ * Set which nodes exist. `labels` is an object of strings, or NULL. Before inventory_know_nodes(),
+ * every node counts as existing; afterwards, nodes that were not put count as gone. Only
+ * device_state.h uses this: the allocator works for any node that the caller describes. A change of
+ * a node's labels costs one evaluation of each distinct node selector of the slices. A node that is
+ * put again with the same labels costs nothing.
  */
-void inventory_put_node(struct inventory *inv, struct str name);
+void inventory_put_node(struct inventory *inv, struct str name, const struct json *labels);
 void inventory_remove_node(struct inventory *inv, struct str name);
 void inventory_know_nodes(struct inventory *inv);
+
+/*
+ * The node exists and is lost: it is dead since then (ns since 1970). It counts as missing until it
+ * is put again, but for the reason that device_state.h and device_health.h give.
+ */
+void inventory_put_lost_node(struct inventory *inv, struct str name, int64_t since);
+
+/*
+ * Since when a Node is lost; 0: it is not. It is if it has a taint node.kubernetes.io/unreachable
+ * or node.kubernetes.io/out-of-service: since the first of them was added, or, if that is not
+ * known, since its condition Ready changed.
+ */
+int64_t inventory_node_lost_since(const struct json *node);
+
+/* Puts a Node, lost or not. */
+void inventory_put_node_object(struct inventory *inv, const struct json *node);
 
 size_t inventory_devices(struct inventory *inv); /* of current generations */
 size_t inventory_claims(const struct inventory *inv); /* claims that hold a device */

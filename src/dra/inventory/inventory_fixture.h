@@ -7,14 +7,17 @@
  *	assume NAMESPACE/NAME RESULT ..
  *	forget NAMESPACE/NAME
  *	rule NAME POOL|* DEVICE|* EFFECT         without selector: rule NAME - - EFFECT
- *	node NAME                                it exists
+ *	node NAME [LABEL=VALUE ..]               it exists
  *	remove slice|claim|rule|node NAME
  *
  * POOL is in the driver d.example.com, or DRIVER:POOL. NODES is a node's name, `all`, `each` (per
  * device), `none` or LABEL=VALUE. DEVICE is NAME or NAME(OPTION,..):
  *
  *	multi  CAPACITY=QUANTITY  SET.COUNTER:QUANTITY  @ATTRIBUTE=TEXT  !KEY=EFFECT  bind  groups
- *	on=NODE  onall
+ *	on=NODE  onall  in=LABEL=VALUE
+ *
+ * A capacity's request policy follows its quantity: ;default:Q ;min:Q ;max:Q ;step:Q ;value:Q (once
+ * for each value).
  *
  * RESULT is POOL/DEVICE or POOL/DEVICE(OPTION,..): share=ID CAPACITY=QUANTITY admin request=NAME. A
  * slice's line may have `type=ATTRIBUTE` (partitionTypeAttribute) and `generation=N`
@@ -99,6 +102,53 @@ static inline struct str world_name(struct str word, struct str *ret_options)
 	return name;
 }
 
+static inline void world_nodes(struct buf *out, struct str nodes)
+{
+	struct str label, value;
+
+	if (str_eqz(nodes, "all"))
+		buf_addz(out, ",\"allNodes\":true");
+	else if (str_eqz(nodes, "each"))
+		buf_addz(out, ",\"perDeviceNodeSelection\":true");
+	else if (world_cut(nodes, '=', &label, &value))
+		buf_printf(out,
+			   ",\"nodeSelector\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
+			   "\"key\":\"%.*s\",\"operator\":\"In\",\"values\":[\"%.*s\"]}]}]}",
+			   STR_ARG(label), STR_ARG(value));
+	else if (!str_eqz(nodes, "none"))
+		buf_printf(out, ",\"nodeName\":\"%.*s\"", STR_ARG(nodes));
+}
+
+static inline void world_capacity(struct buf *out, struct str name, struct str words)
+{
+	struct buf range = BUF_INIT(KIB), values = BUF_INIT(KIB), other = BUF_INIT(KIB);
+	struct str word = STR(""), key, q;
+
+	str_split(&words, ';', &word);
+	buf_printf(out, "%s\"%.*s\":{\"value\":\"%.*s\"", world_comma(out), STR_ARG(name),
+		   STR_ARG(word));
+	while (words.p && str_split(&words, ';', &word)) {
+		assert_true(world_cut(word, ':', &key, &q));
+		if (str_eqz(key, "value"))
+			buf_printf(&values, "%s\"%.*s\"", world_comma(&values), STR_ARG(q));
+		else if (str_eqz(key, "default"))
+			buf_printf(&other, ",\"default\":\"%.*s\"", STR_ARG(q));
+		else
+			buf_printf(&range, "%s\"%.*s\":\"%.*s\"", world_comma(&range), STR_ARG(key),
+				   STR_ARG(q));
+	}
+	if (values.n > 0)
+		buf_printf(&other, ",\"validValues\":[%.*s]", STR_ARG(buf_str(&values)));
+	if (range.n > 0)
+		buf_printf(&other, ",\"validRange\":{%.*s}", STR_ARG(buf_str(&range)));
+	if (other.n > 0)
+		buf_printf(out, ",\"requestPolicy\":{%.*s}", STR_ARG(str_skip(buf_str(&other), 1)));
+	buf_addc(out, '}');
+	buf_release(&range);
+	buf_release(&values);
+	buf_release(&other);
+}
+
 static inline void world_device_option(struct world_parts *p, struct str o)
 {
 	struct str a, b, set;
@@ -126,11 +176,12 @@ static inline void world_device_option(struct world_parts *p, struct str o)
 			&p->counters,
 			"%s{\"counterSet\":\"%.*s\",\"counters\":{\"%.*s\":{\"value\":\"%.*s\"}}}",
 			world_comma(&p->counters), STR_ARG(set), STR_ARG(a), STR_ARG(b));
+	else if (str_starts(o, STR("in=")))
+		world_nodes(&p->other, str_skip(o, 3));
 	else if (world_cut(o, '=', &a, &b) && str_eqz(a, "on"))
 		buf_printf(&p->other, ",\"nodeName\":\"%.*s\"", STR_ARG(b));
 	else if (world_cut(o, '=', &a, &b))
-		buf_printf(&p->capacity, "%s\"%.*s\":{\"value\":\"%.*s\"}",
-			   world_comma(&p->capacity), STR_ARG(a), STR_ARG(b));
+		world_capacity(&p->capacity, a, b);
 	else
 		fail_msg("option %.*s", STR_ARG(o));
 }
@@ -160,23 +211,6 @@ static inline struct str world_pool(struct str word, struct str *ret_driver)
 		return pool;
 	*ret_driver = STR(WORLD_DRIVER);
 	return word;
-}
-
-static inline void world_nodes(struct buf *out, struct str nodes)
-{
-	struct str label, value;
-
-	if (str_eqz(nodes, "all"))
-		buf_addz(out, ",\"allNodes\":true");
-	else if (str_eqz(nodes, "each"))
-		buf_addz(out, ",\"perDeviceNodeSelection\":true");
-	else if (world_cut(nodes, '=', &label, &value))
-		buf_printf(out,
-			   ",\"nodeSelector\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
-			   "\"key\":\"%.*s\",\"operator\":\"In\",\"values\":[\"%.*s\"]}]}]}",
-			   STR_ARG(label), STR_ARG(value));
-	else if (!str_eqz(nodes, "none"))
-		buf_printf(out, ",\"nodeName\":\"%.*s\"", STR_ARG(nodes));
 }
 
 /* The object of a line `slice` or `counters`. */
@@ -363,6 +397,22 @@ static inline int world_put(struct inventory *inv, struct str kind, struct str l
 	return r;
 }
 
+static inline void world_node(struct inventory *inv, struct str line)
+{
+	struct str name = world_word(&line), word, label, value;
+	struct json *labels;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	labels = json_make_object(&a);
+	while ((word = world_word(&line)).n > 0) {
+		assert_true(world_cut(word, '=', &label, &value));
+		json_add(labels, label, json_make_str(&a, value));
+	}
+	inventory_put_node(inv, name, labels);
+	arena_release(&a);
+}
+
 /* Applies one line to the inventory; returns the result of the put. */
 static inline int world_tell(struct inventory *inv, struct str line)
 {
@@ -371,7 +421,9 @@ static inline int world_tell(struct inventory *inv, struct str line)
 	if (str_eqz(kind, "remove")) {
 		world_remove(inv, rest);
 	} else if (str_eqz(kind, "node")) {
-		inventory_put_node(inv, world_word(&rest));
+		world_node(inv, rest);
+	} else if (str_eqz(kind, "lost")) {
+		inventory_put_lost_node(inv, world_word(&rest), 1);
 	} else if (str_eqz(kind, "forget")) {
 		assert_true(world_cut(world_word(&rest), '/', &namespace, &name));
 		inventory_forget(inv, namespace, name);

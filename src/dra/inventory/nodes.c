@@ -85,6 +85,7 @@ void inventory_index_add(struct inventory *inv, struct inventory_slice *slice)
 		add_local(inv, slice);
 		return;
 	}
+	inventory_choices_add(inv, slice);
 	vec_push(&inv->wide, slice);
 	slice->at = inv->wide.n - 1;
 	inv->wide_unsorted = true;
@@ -97,6 +98,7 @@ void inventory_index_remove(struct inventory *inv, struct inventory_slice *slice
 	if (slice->nodes.kind == INVENTORY_NODES_NAME) {
 		remove_local(inv, slice);
 	} else {
+		inventory_choices_remove(inv, slice);
 		vec_remove_swap(&inv->wide, slice->at);
 		if (slice->at < inv->wide.n)
 			inv->wide.v[slice->at]->at = slice->at;
@@ -130,10 +132,6 @@ void inventory_index_release(struct inventory *inv)
 	}
 	map_release(&inv->nodes);
 	vec_release(&inv->wide);
-	at = 0;
-	while (map_next(&inv->existing, &at, &name, &value))
-		free(value);
-	map_release(&inv->existing);
 }
 
 size_t inventory_index_bytes(const struct inventory *inv)
@@ -148,9 +146,6 @@ size_t inventory_index_bytes(const struct inventory *inv)
 
 		bytes += sizeof(*local) + name.n + local->slices.cap * sizeof(*local->slices.v);
 	}
-	at = 0;
-	while (map_next(&inv->existing, &at, &name, &value))
-		bytes += name.n + 1;
 	return bytes;
 }
 
@@ -168,35 +163,6 @@ bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inv
 	default:
 		return false;
 	}
-}
-
-void inventory_put_node(struct inventory *inv, struct str name)
-{
-	char *text;
-
-	if (map_get(&inv->existing, name))
-		return;
-	text = str_dup(name);
-	(void)map_put(&inv->existing, str_of(text, name.n), text);
-	inv->nodes_version++;
-}
-
-void inventory_remove_node(struct inventory *inv, struct str name)
-{
-	free(map_remove(&inv->existing, name));
-	inv->nodes_version++;
-}
-
-void inventory_know_nodes(struct inventory *inv)
-{
-	inv->nodes_known = true;
-	inv->nodes_version++;
-}
-
-bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes)
-{
-	return inv->nodes_known && nodes->kind == INVENTORY_NODES_NAME &&
-	       !map_get(&inv->existing, nodes->name);
 }
 
 static bool slice_applies(const struct inventory_slice *s, const struct inventory_node *node)
@@ -235,10 +201,15 @@ static size_t nodes_gather(struct inventory *inv, const struct inventory_node *n
 	return n;
 }
 
-static bool names_node(const struct inventory_slice *s, struct str node)
+/* Whether the slice, which is not tied to one node, or its pool depends on the node. */
+static bool depends_on_node(const struct inventory *inv, const struct inventory_slice *s,
+			    struct str node)
 {
+	if (!s->pool->sound || inventory_only_node(inv, &s->nodes, node))
+		return true;
 	for (size_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
-		if (inventory_device_on_node(&s->devices[i], node))
+		if (inventory_device_on_node(&s->devices[i], node) ||
+		    inventory_only_node(inv, s->devices[i].nodes, node))
 			return true;
 	return false;
 }
@@ -256,7 +227,7 @@ size_t inventory_node_slices(struct inventory *inv, struct str node, struct aren
 	for (size_t i = 0; local && i < local->slices.n; i++)
 		(*ret_slices)[n++] = local->slices.v[i];
 	for (size_t i = 0; i < inv->wide.n; i++)
-		if (names_node(inv->wide.v[i], node))
+		if (depends_on_node(inv, inv->wide.v[i], node))
 			(*ret_slices)[n++] = inv->wide.v[i];
 	return n;
 }
@@ -295,7 +266,7 @@ size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str *
 	names = ARENA_ARRAY(a, struct str, inv->nodes.n + gone_per_device(inv, NULL));
 	n = gone_per_device(inv, names);
 	while (inv->nodes_known && map_next(&inv->nodes, &at, &name, &value))
-		if (!map_get(&inv->existing, name))
+		if (!map_get(&inv->existing, name) && !map_get(&inv->lost, name))
 			names[n++] = name;
 	if (n > 0)
 		qsort(names, n, sizeof(*names), str_order);

@@ -37,8 +37,9 @@ static struct selector pack_requirements(struct pack *p, const struct selector *
 }
 
 static int slice_read_selector(struct reading *r, const struct json *v,
-			       const struct node_selector **ret_selector)
+			       struct inventory_nodes *nodes)
 {
+	struct buf text = BUF_INIT(OBJECT_MAX);
 	struct node_selector_term *terms;
 	struct node_selector *copy, s;
 	int ret = node_selector_read(&r->pack->scratch, v, &s, r->err);
@@ -52,8 +53,11 @@ static int slice_read_selector(struct reading *r, const struct json *v,
 		terms[i].fields = pack_requirements(r->pack, &s.terms[i].fields);
 	}
 	*copy = (struct node_selector){ terms, s.n };
-	*ret_selector = copy;
-	return 0;
+	nodes->selector = copy;
+	ret = json_print(&text, v, NULL);
+	nodes->selector_text = pack_text(r->pack, buf_str(&text));
+	buf_release(&text);
+	return ret < 0 ? error_set(r->err, ERR_INVALID, "nodeSelector is too large") : 0;
 }
 
 /*
@@ -72,7 +76,7 @@ static int read_nodes(struct reading *r, const struct json *v, struct inventory_
 		nodes->kind = INVENTORY_NODES_ALL;
 	} else if (json_is(selector, JSON_OBJECT)) {
 		nodes->kind = INVENTORY_NODES_SELECTOR;
-		return slice_read_selector(r, selector, &nodes->selector);
+		return slice_read_selector(r, selector, nodes);
 	} else if (json_true_at(v, "perDeviceNodeSelection")) {
 		nodes->kind = INVENTORY_NODES_PER_DEVICE;
 	}

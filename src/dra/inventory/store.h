@@ -21,8 +21,11 @@ struct inventory {
 	struct list programs_used; /* most recently used first */
 	struct list dirty; /* pools whose slices changed */
 	struct map nodes; /* name -> struct inventory_local */
-	struct map existing; /* existing nodes: name -> its own text */
+	struct map existing; /* existing nodes: name -> struct inventory_existing */
+	struct map lost; /* nodes that are dead: name -> struct inventory_lost; not in `existing` */
 	bool nodes_known; /* `existing` is complete, see inventory_know_nodes() */
+	struct map choices; /* text of a node selector in use -> struct inventory_choice */
+	uint64_t matches_version; /* how often `matched` of some choice changed */
 	uint64_t nodes_version; /* how often `existing` or nodes_known changed */
 	/* Slices that are not tied to one node; sorted unless wide_unsorted. */
 	inventory_slices wide;
@@ -158,6 +161,37 @@ void inventory_index_add(struct inventory *inv, struct inventory_slice *slice);
 void inventory_index_remove(struct inventory *inv, struct inventory_slice *slice);
 void inventory_index_release(struct inventory *inv);
 size_t inventory_index_bytes(const struct inventory *inv);
+
+/* --- existing nodes and node selectors ---------------------------------------------- */
+
+/*
+ * A node selector that indexed slices, or their devices, use: the existing nodes that it matches.
+ * It is evaluated for all nodes when its first user comes, and then only for nodes that change.
+ */
+struct inventory_choice {
+	struct str text;
+	struct node_selector selector;
+	uint32_t users;
+	struct map matched; /* name -> struct inventory_existing */
+	uint64_t version; /* how often `matched` changed */
+	struct arena arena;
+};
+
+/* Counts a slice, which is added to the index or removed, as user of its selectors. */
+void inventory_choices_add(struct inventory *inv, const struct inventory_slice *slice);
+void inventory_choices_remove(struct inventory *inv, const struct inventory_slice *slice);
+/* Returns NULL if `nodes` is no node selector, or no indexed slice uses it. */
+const struct inventory_choice *inventory_choice(const struct inventory *inv,
+						const struct inventory_nodes *nodes);
+/* Whether `nodes` is a node selector, and the node is the only existing one that it matches. */
+bool inventory_only_node(const struct inventory *inv, const struct inventory_nodes *nodes,
+			 struct str node);
+void inventory_existing_release(struct inventory *inv);
+
+/* The node is not lost, or not any more. */
+void inventory_found_node(struct inventory *inv, struct str name);
+void inventory_lost_release(struct inventory *inv);
+size_t inventory_existing_bytes(const struct inventory *inv);
 
 /* --- claims, classes ---------------------------------------------------------------- */
 

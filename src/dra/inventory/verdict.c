@@ -3,8 +3,9 @@
  *
  * Slices that every node sees are added once to a ledger of names and counters. Then the slices of
  * each node are added, checked and removed again. So each slice is visited once, and a slice with
- * perDeviceNodeSelection once for each node that its devices name. Names and counters are replaced
- * by numbers for this. inventory_checks() decides which faults count, here and in
+ * perDeviceNodeSelection once for each node that its devices name. Nodes that no slice names, and
+ * that are selected by the same node selectors, are judged together. Names and counters are
+ * replaced by numbers for this. inventory_checks() decides which faults count, here and in
  * inventory/nodes.c, which looks for them from one node and words them. device_state_test.c
  * compares the two.
  */
@@ -13,24 +14,46 @@
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
 
-/* A slice that only some nodes see. */
+/* A slice, in a list of those that the same nodes see; the last one first. */
 struct own {
 	uint32_t slice; /* index in pool->slices */
 	struct own *next;
 };
 
-/* A node that some slice or device names. */
+/* The slices, or slices of devices, with the same node selector. */
+struct choice_group {
+	const struct inventory_choice *choice;
+	struct own *slices; /* only used while verdicts are computed */
+	uint64_t version; /* of the choice when verdicts were computed */
+	uint32_t number; /* from 1 */
+	bool usable; /* from some existing node that the selector matches */
+	struct choice_group *next;
+};
+
+/* One of the selectors that match a node. */
+struct choice_match {
+	struct choice_group *group;
+	struct choice_match *next;
+};
+
+/* A node that some slice or device names or selects. */
 struct verdict {
 	struct str name;
-	struct own *slices; /* last one first; only used while verdicts are computed */
-	uint32_t n, first;
+	/* Only used while verdicts are computed: */
+	struct own *slices; /* those that name the node */
+	struct choice_match *matches;
+	size_t nmatches;
+
 	bool usable;
 };
 
 struct inventory_verdicts {
 	struct arena arena;
 	struct map by_node; /* name -> struct verdict */
-	bool other; /* usable from a node that no slice or device names */
+	struct map by_selector; /* text -> struct choice_group */
+	struct choice_group *groups; /* all of `by_selector` */
+	uint64_t matches_version; /* of the inventory when the groups were last found up to date */
+	bool other; /* usable from a node that no slice or device names or selects */
 	bool any; /* usable from some node that exists, as of: */
 	uint64_t nodes_version;
 };
@@ -171,36 +194,65 @@ struct making {
 	const struct inventory *inv;
 	struct inventory_pool *pool;
 	struct inventory_verdicts *verdicts;
-	struct verdict everybody; /* slices that all nodes see */
+	struct own *everybody; /* slices that all nodes see */
+	uint32_t neverybody, first; /* their number, and the first of them */
+	/* The slices of the node that is judged; by slice, the last node that has it. */
+	uint32_t *seen, *stamps;
+	uint32_t nseen, judged;
+	struct map alike; /* selectors that match a node -> the first such verdict */
 	struct arena work;
 	struct ledger ledger;
 };
 
-static void see(struct making *m, struct verdict *v, uint32_t slice)
+static void see(struct making *m, struct own **list, uint32_t slice)
 {
 	struct own *own;
 
-	/* Several devices of one slice may name the same node. */
-	if (v->slices && v->slices->slice == slice)
+	/* Several devices of one slice may have the same nodes. */
+	if (*list && (*list)->slice == slice)
 		return;
 	own = ARENA_NEW(&m->work, struct own);
 	own->slice = slice;
-	own->next = v->slices;
-	v->slices = own;
-	if (v->n++ == 0)
-		v->first = slice;
+	own->next = *list;
+	*list = own;
 }
 
-static void see_named(struct making *m, struct str node, uint32_t slice)
+static struct verdict *verdict_of(struct making *m, struct str node)
 {
 	struct verdict *v = map_get(&m->verdicts->by_node, node);
 
-	if (!v) {
-		v = ARENA_NEW(&m->verdicts->arena, struct verdict);
-		v->name = node;
-		(void)map_put(&m->verdicts->by_node, node, v);
-	}
-	see(m, v, slice);
+	if (v)
+		return v;
+	v = ARENA_NEW(&m->verdicts->arena, struct verdict);
+	/* A node that a selector matches may be removed. */
+	v->name = arena_str(&m->verdicts->arena, node);
+	(void)map_put(&m->verdicts->by_node, v->name, v);
+	return v;
+}
+
+static struct choice_group *group_of(struct making *m, const struct inventory_nodes *nodes)
+{
+	struct inventory_verdicts *v = m->verdicts;
+	struct choice_group *g = map_get(&v->by_selector, nodes->selector_text);
+
+	if (g)
+		return g;
+	g = ARENA_NEW(&v->arena, struct choice_group);
+	g->choice = inventory_choice(m->inv, nodes);
+	g->version = g->choice->version;
+	g->number = v->groups ? v->groups->number + 1 : 1;
+	g->next = v->groups;
+	v->groups = g;
+	(void)map_put(&v->by_selector, g->choice->text, g);
+	return g;
+}
+
+static void see_from(struct making *m, const struct inventory_nodes *nodes, uint32_t slice)
+{
+	if (nodes->kind == INVENTORY_NODES_NAME)
+		see(m, &verdict_of(m, nodes->name)->slices, slice);
+	else if (nodes->kind == INVENTORY_NODES_SELECTOR)
+		see(m, &group_of(m, nodes)->slices, slice);
 }
 
 static bool is_common(const struct inventory_slice *s)
@@ -212,7 +264,22 @@ static bool is_common(const struct inventory_slice *s)
 	return common;
 }
 
-/* Adds a slice to everybody's slices, or to those of the nodes that it or its devices name. */
+/* inventory_pool_usable() looks for the selectors of all devices. */
+static void need_groups(struct making *m, const struct inventory_slice *s)
+{
+	for (uint32_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
+		if (s->devices[i].nodes->kind == INVENTORY_NODES_SELECTOR)
+			(void)group_of(m, s->devices[i].nodes);
+}
+
+static void see_by_everybody(struct making *m, uint32_t slice)
+{
+	see(m, &m->everybody, slice);
+	if (m->neverybody++ == 0)
+		m->first = slice;
+}
+
+/* Adds a slice to everybody's slices, or to those of the nodes that it or its devices have. */
 static void see_slice(struct making *m, uint32_t slice)
 {
 	const struct inventory_slice *s = m->pool->slices[slice];
@@ -220,24 +287,45 @@ static void see_slice(struct making *m, uint32_t slice)
 	if (s->ignored)
 		return;
 	if (is_common(s)) {
-		see(m, &m->everybody, slice);
+		see_by_everybody(m, slice);
+		need_groups(m, s);
 		return;
 	}
-	if (s->nodes.kind == INVENTORY_NODES_NAME)
-		see_named(m, s->nodes.name, slice);
-	if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
-		return;
-	for (uint32_t i = 0; i < s->ndevices; i++)
-		if (s->devices[i].nodes->kind == INVENTORY_NODES_NAME)
-			see_named(m, s->devices[i].nodes->name, slice);
+	see_from(m, &s->nodes, slice);
+	for (uint32_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
+		see_from(m, s->devices[i].nodes, slice);
+}
+
+/* Notes for each node which selectors match it. */
+static void match_group(struct making *m, struct choice_group *g)
+{
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&g->choice->matched, &at, &name, &value)) {
+		struct verdict *v = verdict_of(m, name);
+		struct choice_match *match = ARENA_NEW(&m->work, struct choice_match);
+
+		match->group = g;
+		match->next = v->matches;
+		v->matches = match;
+		v->nmatches++;
+	}
 }
 
 /* --- verdicts ----------------------------------------------------------------------- */
 
-static void count_own(struct making *m, const struct verdict *v, int sign)
+static void count_list(struct making *m, const struct own *list, int sign)
 {
-	for (const struct own *it = v->slices; it; it = it->next)
+	for (const struct own *it = list; it; it = it->next)
 		count_slice(&m->ledger, it->slice, sign);
+}
+
+static void count_seen(struct making *m, int sign)
+{
+	for (uint32_t i = 0; i < m->nseen; i++)
+		count_slice(&m->ledger, m->seen[i], sign);
 }
 
 /* Whether the slices in the ledger have one of the faults. */
@@ -249,69 +337,135 @@ static bool has_fault(const struct making *m, const struct inventory_checks *che
 	       (checks->seen_counters && (l->double_sets || l->missing || l->unknown));
 }
 
-static uint32_t first_of(const struct verdict *a, const struct verdict *b)
+/* The same slice may name a node and select it, for different devices. */
+static void add_seen(struct making *m, const struct own *list)
 {
-	if (a->n == 0 || b->n == 0)
-		return a->n ? a->first : b->first;
-	return MIN(a->first, b->first);
+	for (const struct own *it = list; it; it = it->next) {
+		if (m->stamps[it->slice] == m->judged)
+			continue;
+		m->stamps[it->slice] = m->judged;
+		m->seen[m->nseen++] = it->slice;
+	}
+}
+
+/* Returns the number of slices that the node sees. */
+static uint32_t collect_seen(struct making *m, const struct verdict *v, uint32_t *ret_first)
+{
+	m->judged++;
+	m->nseen = 0;
+	add_seen(m, v->slices);
+	for (const struct choice_match *it = v->matches; it; it = it->next)
+		add_seen(m, it->group->slices);
+	*ret_first = m->neverybody ? m->first : UINT32_MAX;
+	for (uint32_t i = 0; i < m->nseen; i++)
+		*ret_first = MIN(*ret_first, m->seen[i]);
+	return m->neverybody + m->nseen;
 }
 
 /* Whether the pool is usable for a node that sees its own slices and those that everybody sees. */
 static bool verdict_judge(struct making *m, const struct verdict *v)
 {
-	const struct verdict *all = &m->everybody;
 	struct inventory_checks checks;
-	uint32_t n = v->n + all->n;
+	uint32_t first, n = collect_seen(m, v, &first);
 	bool fault;
 
 	if (n == 0)
 		return false;
-	checks = inventory_checks(m->inv, m->pool->slices[first_of(v, all)], n);
+	checks = inventory_checks(m->inv, m->pool->slices[first], n);
 	if (checks.incomplete)
 		return false;
-	count_own(m, v, 1);
+	count_seen(m, 1);
 	fault = has_fault(m, &checks);
-	count_own(m, v, -1);
+	count_seen(m, -1);
 	return !fault;
+}
+
+/* As verdict_judge(); nodes with the same selectors, and without own slices, are judged once. */
+static bool judge_alike(struct making *m, struct verdict *v)
+{
+	const struct verdict *known;
+	struct str key;
+	uint32_t *numbers;
+	size_t n = 0;
+
+	if (v->slices)
+		return verdict_judge(m, v);
+	numbers = ARENA_ARRAY(&m->work, uint32_t, v->nmatches);
+	for (const struct choice_match *it = v->matches; it; it = it->next)
+		numbers[n++] = it->group->number;
+	key = str_of((const char *)numbers, n * sizeof(*numbers));
+	known = map_get(&m->alike, key);
+	if (known)
+		return known->usable;
+	(void)map_put(&m->alike, key, v);
+	return verdict_judge(m, v);
+}
+
+/* Groups learn the verdict; the lists end with the work's memory. */
+static void forget_work(struct verdict *v)
+{
+	for (struct choice_match *it = v->matches; it; it = it->next)
+		it->group->usable |= v->usable;
+	v->slices = NULL;
+	v->matches = NULL;
 }
 
 static void judge_all(struct making *m)
 {
-	struct verdict nobody = { .n = 0 };
+	struct verdict nobody = { .slices = NULL };
 	struct str name;
 	size_t at = 0;
 	void *value;
 
-	count_own(m, &m->everybody, 1);
+	count_list(m, m->everybody, 1);
 	m->verdicts->other = verdict_judge(m, &nobody);
-	while (map_next(&m->verdicts->by_node, &at, &name, &value)) {
-		struct verdict *v = value;
+	while (map_next(&m->verdicts->by_node, &at, &name, &value))
+		((struct verdict *)value)->usable = judge_alike(m, value);
+	at = 0;
+	while (map_next(&m->verdicts->by_node, &at, &name, &value))
+		forget_work(value);
+	for (struct choice_group *g = m->verdicts->groups; g; g = g->next)
+		g->slices = NULL;
+}
 
-		v->usable = verdict_judge(m, v);
-		v->slices = NULL;
-	}
+static void making_init(struct making *m, const struct inventory *inv, struct inventory_pool *pool)
+{
+	*m = (struct making){ .inv = inv,
+			      .pool = pool,
+			      .verdicts = XNEW(struct inventory_verdicts) };
+	arena_init(&m->verdicts->arena, SIZE_MAX);
+	map_init(&m->verdicts->by_node);
+	map_init(&m->verdicts->by_selector);
+	m->verdicts->nodes_version = UINT64_MAX;
+	m->verdicts->matches_version = inv->matches_version;
+	map_init(&m->alike);
+	arena_init(&m->work, SIZE_MAX);
+	m->seen = ARENA_ARRAY(&m->work, uint32_t, pool->nslices);
+	m->stamps = ARENA_ARRAY(&m->work, uint32_t, pool->nslices);
 }
 
 static struct inventory_verdicts *verdict_make(const struct inventory *inv,
 					       struct inventory_pool *pool)
 {
-	struct making m = { .inv = inv, .pool = pool, .verdicts = XNEW(struct inventory_verdicts) };
+	struct making m;
 
-	arena_init(&m.verdicts->arena, SIZE_MAX);
-	map_init(&m.verdicts->by_node);
-	m.verdicts->nodes_version = UINT64_MAX;
-	arena_init(&m.work, SIZE_MAX);
+	making_init(&m, inv, pool);
 	for (uint32_t i = 0; i < pool->nslices; i++)
 		see_slice(&m, i);
+	for (struct choice_group *g = m.verdicts->groups; g; g = g->next)
+		match_group(&m, g);
 	ledger_init(&m.ledger, pool, &m.work);
 	judge_all(&m);
+	map_release(&m.alike);
 	arena_release(&m.work);
 	return m.verdicts;
 }
 
 size_t inventory_verdicts_bytes(const struct inventory_verdicts *v)
 {
-	return v ? sizeof(*v) + v->by_node.n * sizeof(struct verdict) : 0;
+	return v ? sizeof(*v) + v->by_node.n * sizeof(struct verdict) +
+			       v->by_selector.n * sizeof(struct choice_group)
+		 : 0;
 }
 
 void inventory_verdicts_free(struct inventory_verdicts *v)
@@ -319,6 +473,7 @@ void inventory_verdicts_free(struct inventory_verdicts *v)
 	if (!v)
 		return;
 	map_release(&v->by_node);
+	map_release(&v->by_selector);
 	arena_release(&v->arena);
 	free(v);
 }
@@ -327,35 +482,71 @@ void inventory_verdicts_free(struct inventory_verdicts *v)
 
 static bool usable_from_any(const struct inventory *inv, struct inventory_verdicts *v)
 {
+	size_t at = 0, existing = 0;
+	bool usable = false;
 	struct str name;
-	size_t at = 0;
 	void *value;
 
 	if (v->nodes_version == inv->nodes_version)
 		return v->any;
-	v->any = v->other;
-	while (!v->any && map_next(&v->by_node, &at, &name, &value))
-		v->any = ((struct verdict *)value)->usable &&
-			 (!inv->nodes_known || map_get(&inv->existing, name));
+	while (map_next(&v->by_node, &at, &name, &value)) {
+		bool exists = !inv->nodes_known || map_get(&inv->existing, name);
+
+		existing += exists;
+		usable |= exists && ((struct verdict *)value)->usable;
+	}
+	/* In a cluster without nodes, the first one is expected. */
+	v->any = usable || (v->other && (!inv->nodes_known || inv->existing.n == 0 ||
+					 inv->existing.n > existing));
 	v->nodes_version = inv->nodes_version;
 	return v->any;
+}
+
+/* Whether the selectors of the pool still match the same nodes. */
+static bool is_up_to_date(const struct inventory *inv, struct inventory_verdicts *v)
+{
+	if (v->matches_version == inv->matches_version)
+		return true;
+	for (const struct choice_group *g = v->groups; g; g = g->next)
+		if (g->version != g->choice->version)
+			return false;
+	v->matches_version = inv->matches_version;
+	return true;
+}
+
+/* Returns the verdicts of a pool with a fault. */
+static struct inventory_verdicts *verdicts_now(const struct inventory *inv,
+					       struct inventory_pool *pool)
+{
+	if (pool->verdicts && !is_up_to_date(inv, pool->verdicts)) {
+		inventory_verdicts_free(pool->verdicts);
+		pool->verdicts = NULL;
+	}
+	if (!pool->verdicts)
+		pool->verdicts = verdict_make(inv, pool);
+	return pool->verdicts;
 }
 
 bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *pool,
 			   const struct inventory_nodes *nodes)
 {
+	const struct choice_group *group;
+	struct inventory_verdicts *verdicts;
 	const struct verdict *v;
 
 	assert(!pool->dirty);
 	if (pool->sound)
 		return true;
-	if (!pool->verdicts)
-		pool->verdicts = verdict_make(inv, pool);
+	verdicts = verdicts_now(inv, pool);
 	if (nodes->kind == INVENTORY_NODES_ALL)
-		return usable_from_any(inv, pool->verdicts);
+		return usable_from_any(inv, verdicts);
+	if (nodes->kind == INVENTORY_NODES_SELECTOR) {
+		group = map_get(&verdicts->by_selector, nodes->selector_text);
+		return group && group->usable;
+	}
 	if (nodes->kind != INVENTORY_NODES_NAME)
 		return false;
 	/* Without a verdict of its own, the node sees only slices that everybody sees. */
-	v = map_get(&pool->verdicts->by_node, nodes->name);
-	return v ? v->usable : pool->verdicts->other;
+	v = map_get(&verdicts->by_node, nodes->name);
+	return v ? v->usable : verdicts->other;
 }

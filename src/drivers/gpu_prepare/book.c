@@ -26,6 +26,14 @@ static const char *const kind_names[] = {
 	[GPU_MIG_STATIC] = "static",
 };
 
+static const struct {
+	enum gpu_mode mode;
+	const char *key;
+} mode_names[] = {
+	{ GPU_MODE_MIG, "migSwitchedOn" },
+	{ GPU_MODE_EXCLUSIVE, "exclusiveSwitchedOn" },
+};
+
 bool gpu_book_put(char *to, size_t size, struct str text)
 {
 	if (text.n >= size || (text.n && memchr(text.p, '\0', text.n)))
@@ -52,21 +60,27 @@ static size_t switched_index(const struct gpu_book *b, struct str gpu)
 	return i;
 }
 
-bool gpu_book_switched(const struct gpu_book *b, struct str gpu)
-{
-	return switched_index(b, gpu) < b->switched.n;
-}
-
-bool gpu_book_set_switched(struct gpu_book *b, struct str gpu, bool on)
+bool gpu_book_switched(const struct gpu_book *b, struct str gpu, enum gpu_mode mode)
 {
 	size_t at = switched_index(b, gpu);
-	struct gpu_switched s;
 
-	if (on == (at < b->switched.n))
-		return true;
+	return at < b->switched.n && b->switched.v[at].modes & (uint32_t)mode;
+}
+
+bool gpu_book_set_switched(struct gpu_book *b, struct str gpu, enum gpu_mode mode, bool on)
+{
+	size_t at = switched_index(b, gpu);
+	struct gpu_switched s = { .modes = (uint32_t)mode };
+
+	if (at == b->switched.n)
+		return !on ||
+		       (gpu_book_put(s.gpu, sizeof(s.gpu), gpu) && vec_push(&b->switched, s));
 	if (on)
-		return gpu_book_put(s.gpu, sizeof(s.gpu), gpu) && vec_push(&b->switched, s);
-	vec_remove(&b->switched, at);
+		b->switched.v[at].modes |= (uint32_t)mode;
+	else
+		b->switched.v[at].modes &= ~(uint32_t)mode;
+	if (!b->switched.v[at].modes)
+		vec_remove(&b->switched, at);
 	return true;
 }
 
@@ -141,8 +155,11 @@ static int read_use(const struct json *v, struct gpu_use *u, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && r == 0; i++)
 		r = read_text(v, texts[i].key, texts[i].to, texts[i].size, err);
+	if (json_text_at(v, "claimPod").p && r == 0)
+		r = read_text(v, "claimPod", u->claim_pod, sizeof(u->claim_pod), err);
 	u->done = json_true_at(v, "done");
 	u->shared = json_true_at(v, "shared");
+	u->exclusive = json_true_at(v, "exclusive");
 	u->abandoned = json_true_at(v, "abandoned");
 	if (r == 0 && u->kind != GPU_FULL)
 		r = read_mig(v, u, err);
@@ -165,15 +182,27 @@ static int read_uses(struct gpu_book *b, const struct json *tree, struct error *
 	return 0;
 }
 
+static int read_switched(struct gpu_book *b, const struct json *v, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(mode_names); i++)
+		if (json_true_at(v, mode_names[i].key) &&
+		    !gpu_book_set_switched(b, json_text_at(v, "uuid"), mode_names[i].mode, true))
+			return error_set(err, ERR_INVALID, "gpus has a wrong uuid");
+	return 0;
+}
+
 /* The MIG mode of some GPUs survives a reboot, so `gpus` is read in any case. */
 static int read_tree(struct gpu_book *b, const struct json *tree, struct error *err)
 {
+	int r = 0;
+
 	if (json_i64_at(tree, "version", 0) != VERSION)
 		return error_set(err, ERR_INVALID, "its version is not %d", VERSION);
-	JSON_FOREACH (it, json_getz(tree, "gpus"))
-		if (json_true_at(it, "migSwitchedOn") &&
-		    !gpu_book_set_switched(b, json_text_at(it, "uuid"), true))
-			return error_set(err, ERR_INVALID, "gpus has a wrong uuid");
+	JSON_FOREACH (it, json_getz(tree, "gpus")) {
+		r = read_switched(b, it, err);
+		if (r < 0)
+			return r;
+	}
 	if (!str_eqz(json_text_at(tree, "bootID"), b->boot_id))
 		return 0;
 	return read_uses(b, json_getz(tree, "uses"), err);
@@ -264,16 +293,30 @@ static void write_use(struct json_writer *w, const struct gpu_use *u)
 	write_text(w, "claimUID", u->claim_uid);
 	write_text(w, "claimNamespace", u->claim_ns);
 	write_text(w, "claimName", u->claim_name);
+	if (u->claim_pod[0])
+		write_text(w, "claimPod", u->claim_pod);
 	write_text(w, "device", u->device);
 	write_text(w, "gpu", u->gpu);
 	write_text(w, "kind", kind_names[u->kind]);
 	write_bool(w, "done", u->done);
 	if (u->abandoned)
 		write_bool(w, "abandoned", true);
+	if (u->exclusive)
+		write_bool(w, "exclusive", true);
 	if (u->kind == GPU_FULL)
 		write_bool(w, "shared", u->shared);
 	else
 		write_mig(w, u);
+	json_writer_end_object(w);
+}
+
+static void write_switched(struct json_writer *w, const struct gpu_switched *s)
+{
+	json_writer_begin_object(w);
+	write_text(w, "uuid", s->gpu);
+	for (size_t i = 0; i < ARRAY_SIZE(mode_names); i++)
+		if (s->modes & (uint32_t)mode_names[i].mode)
+			write_bool(w, mode_names[i].key, true);
 	json_writer_end_object(w);
 }
 
@@ -287,12 +330,8 @@ static int print_book(const struct gpu_book *b, struct buf *out)
 	write_text(&w, "bootID", b->boot_id);
 	json_writer_keyz(&w, "gpus");
 	json_writer_begin_array(&w);
-	for (size_t i = 0; i < b->switched.n; i++) {
-		json_writer_begin_object(&w);
-		write_text(&w, "uuid", b->switched.v[i].gpu);
-		write_bool(&w, "migSwitchedOn", true);
-		json_writer_end_object(&w);
-	}
+	for (size_t i = 0; i < b->switched.n; i++)
+		write_switched(&w, &b->switched.v[i]);
 	json_writer_end_array(&w);
 	json_writer_keyz(&w, "uses");
 	json_writer_begin_array(&w);

@@ -29,10 +29,12 @@ enum {
 
 struct gpu_use {
 	char claim_uid[GPU_BOOK_UID], claim_ns[GPU_BOOK_NAME], claim_name[GPU_BOOK_NAME];
+	char claim_pod[GPU_BOOK_NAME]; /* "": unknown */
 	char device[GPU_BOOK_DEVICE];
 	char gpu[GPU_BOOK_UUID]; /* of the physical GPU */
 	enum gpu_kind kind;
 	bool shared; /* GPU_FULL: other claims may use it as well */
+	bool exclusive; /* GPU_FULL: only the claim's MPS server may use the GPU */
 	bool done; /* prepared; else begun, and anything may exist */
 	/* The claim is undone, but its GPU was lost: the instance is removed if it comes back. */
 	bool abandoned;
@@ -47,9 +49,15 @@ struct gpu_use {
 	bool begun, made;
 };
 
-/* A GPU whose MIG mode this driver has switched on. */
+/* Modes that this driver has switched on. */
+enum gpu_mode {
+	GPU_MODE_MIG = 1 << 0,
+	GPU_MODE_EXCLUSIVE = 1 << 1, /* compute mode "exclusive process" */
+};
+
 struct gpu_switched {
 	char gpu[GPU_BOOK_UUID];
+	uint32_t modes; /* enum gpu_mode */
 };
 
 struct gpu_book {
@@ -71,9 +79,9 @@ int gpu_book_save(const struct gpu_book *b, struct error *err);
 /* The use of a device by a claim; NULL: none. */
 struct gpu_use *gpu_book_find(const struct gpu_book *b, struct str claim_uid, const char *device);
 
-bool gpu_book_switched(const struct gpu_book *b, struct str gpu);
+bool gpu_book_switched(const struct gpu_book *b, struct str gpu, enum gpu_mode mode);
 /* Returns false if the book is full. */
-bool gpu_book_set_switched(struct gpu_book *b, struct str gpu, bool on);
+bool gpu_book_set_switched(struct gpu_book *b, struct str gpu, enum gpu_mode mode, bool on);
 
 /* Copies text into a field. Returns false if it does not fit or has a NUL. */
 bool gpu_book_put(char *to, size_t size, struct str text);

@@ -70,12 +70,15 @@ static void save_some(struct test *t)
 				.claim_name = "c",
 				.device = "gpu-1",
 				.gpu = "GPU-b",
+				.claim_pod = "p",
+				.exclusive = true,
 				.shared = true,
 				.abandoned = true };
 
 	assert_true(vec_push(&t->book.uses, partition));
 	assert_true(vec_push(&t->book.uses, full));
-	assert_true(gpu_book_set_switched(&t->book, STR("GPU-a"), true));
+	assert_true(gpu_book_set_switched(&t->book, STR("GPU-a"), GPU_MODE_MIG, true));
+	assert_true(gpu_book_set_switched(&t->book, STR("GPU-b"), GPU_MODE_EXCLUSIVE, true));
 	assert_int_equal(gpu_book_save(&t->book, &t->err), 0);
 }
 
@@ -91,11 +94,14 @@ static void uses_are_read_as_they_were_written(void **state)
 	assert_non_null(u);
 	assert_memory_equal(u, &partition, sizeof(partition));
 	u = gpu_book_find(&t->book, STR("uid-2"), "gpu-1");
-	assert_true(u->shared && !u->done && u->abandoned);
+	assert_true(u->shared && !u->done && u->abandoned && u->exclusive);
+	assert_string_equal(u->claim_pod, "p");
 	assert_int_equal(u->kind, GPU_FULL);
 	assert_null(gpu_book_find(&t->book, STR("uid-2"), "gpu-0"));
-	assert_true(gpu_book_switched(&t->book, STR("GPU-a")));
-	assert_false(gpu_book_switched(&t->book, STR("GPU-b")));
+	assert_true(gpu_book_switched(&t->book, STR("GPU-a"), GPU_MODE_MIG));
+	assert_false(gpu_book_switched(&t->book, STR("GPU-a"), GPU_MODE_EXCLUSIVE));
+	assert_false(gpu_book_switched(&t->book, STR("GPU-b"), GPU_MODE_MIG));
+	assert_true(gpu_book_switched(&t->book, STR("GPU-b"), GPU_MODE_EXCLUSIVE));
 }
 
 static void an_earlier_boot_leaves_only_the_modes(void **state)
@@ -105,7 +111,7 @@ static void an_earlier_boot_leaves_only_the_modes(void **state)
 	save_some(t);
 	assert_int_equal(reopen(t, "boot-2"), 0);
 	assert_int_equal(t->book.uses.n, 0);
-	assert_true(gpu_book_switched(&t->book, STR("GPU-a")));
+	assert_true(gpu_book_switched(&t->book, STR("GPU-a"), GPU_MODE_MIG));
 }
 
 static void write_book(struct test *t, const char *text)

@@ -15,6 +15,7 @@ struct claim_work {
 	enum nvml_mig mig; /* before */
 	struct nvml_instance at; /* valid if `found`: the instance that is there already */
 	bool found;
+	bool exclusive; /* this driver switches it on */
 	size_t use; /* index in the book; not for admin access */
 };
 
@@ -144,6 +145,16 @@ static int check_exists(const struct claim_work *w, struct error *err)
 			 d->kind == GPU_MIG ? "; adminAccess does not create it" : "");
 }
 
+/* A mode that somebody else has chosen is left alone. */
+static int check_exclusive(const struct claim_call *c, struct claim_work *w, struct error *err)
+{
+	enum nvml_compute_mode now = NVML_COMPUTE_DEFAULT;
+	int r = nvml_get_compute_mode(c->p->nvml, w->gpu, &now, err);
+
+	w->exclusive = r == 0 && now == NVML_COMPUTE_DEFAULT;
+	return r == -ERR_UNIMPLEMENTED ? 0 : r;
+}
+
 static int check_work(const struct claim_call *c, struct claim_work *w, struct error *err)
 {
 	const struct gpu_device *d = w->want->device;
@@ -158,8 +169,14 @@ static int check_work(const struct claim_call *c, struct claim_work *w, struct e
 		r = nvml_get_mig(c->p->nvml, w->gpu, &w->mig, err);
 	if (r < 0)
 		return r;
-	if (d->kind == GPU_FULL)
-		return check_full(c, w, err);
+	if (!w->want->admin)
+		r = gpu_set_compute(c->p, w->gpu, err);
+	if (r < 0)
+		return r;
+	if (d->kind == GPU_FULL) {
+		r = check_full(c, w, err);
+		return r == 0 && w->want->exclusive ? check_exclusive(c, w, err) : r;
+	}
 	if (w->mig == NVML_MIG_NONE)
 		return error_set(err, ERR_INVALID, "%s: the GPU has no MIG", d->name);
 	if (w->mig == NVML_MIG_ON)
@@ -177,6 +194,8 @@ static int fill_use(const struct claim_call *c, const struct gpu_want *w, struct
 	const struct gpu_device *d = w->device;
 
 	*u = (struct gpu_use){ .kind = d->kind, .shared = w->shared, .place = d->place };
+	/* Only for metrics: a name that is too long is left out. */
+	(void)gpu_book_put(u->claim_pod, sizeof(u->claim_pod), c->claim->pod);
 	if (d->profile) {
 		u->profile = d->profile->id;
 		u->slices = d->profile->slices;
@@ -220,9 +239,11 @@ static int book_work(struct claim_call *c, struct claim_work *w, struct error *e
 	u->begun = true;
 	u->done = u->abandoned = false;
 	u->made = w->found;
+	u->exclusive = w->exclusive;
 	c->p->dirty = true;
-	if (u->kind == GPU_MIG && w->mig == NVML_MIG_OFF &&
-	    !gpu_book_set_switched(b, w->gpu->uuid, true))
+	if ((u->kind == GPU_MIG && w->mig == NVML_MIG_OFF &&
+	     !gpu_book_set_switched(b, w->gpu->uuid, GPU_MODE_MIG, true)) ||
+	    (w->exclusive && !gpu_book_set_switched(b, w->gpu->uuid, GPU_MODE_EXCLUSIVE, true)))
 		return error_set(err, ERR_TOO_LARGE, "too many GPUs");
 	return 0;
 }
@@ -288,6 +309,8 @@ static int make_work(struct claim_call *c, struct claim_work *w, struct error *e
 
 	if (!u->begun || u->done)
 		return 0;
+	if (u->exclusive)
+		r = gpu_set_compute(c->p, w->gpu, err);
 	if (u->kind == GPU_MIG)
 		r = make_instance(c, w, u, err);
 	if (u->kind == GPU_MIG_STATIC) {
@@ -356,11 +379,15 @@ static int fill_result(struct claim_call *c, const struct claim_work *w, struct 
 		       struct gpu_prepared *ret, struct error *err)
 {
 	const struct gpu_use *u = w->want->admin ? NULL : &c->p->book.uses.v[w->use];
+	enum nvml_compute_mode mode = NVML_COMPUTE_DEFAULT;
 
 	*ret = (struct gpu_prepared){ .minor = w->gpu->minor,
 				      .mig = w->want->device->kind != GPU_FULL };
 	if (!ret->mig) {
 		ret->uuid = arena_str(a, w->gpu->uuid);
+		ret->exclusive = w->want->exclusive &&
+				 nvml_get_compute_mode(c->p->nvml, w->gpu, &mode, NULL) == 0 &&
+				 mode == NVML_COMPUTE_EXCLUSIVE;
 		return 0;
 	}
 	ret->gi = u ? u->gi : w->at.id;

@@ -97,6 +97,26 @@ int nvml_set_mig(struct nvml *n, const struct nvml_gpu *g, bool on, struct error
 	return fails(n, true) ? fake_failure("nvmlDeviceSetMigMode", err) : 0;
 }
 
+int nvml_get_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode *ret,
+			  struct error *err)
+{
+	if (gpu_at(n, g)->lost)
+		return fake_lost(err);
+	*ret = gpu_at(n, g)->compute;
+	return 0;
+}
+
+int nvml_set_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode mode,
+			  struct error *err)
+{
+	if (gpu_at(n, g)->lost)
+		return fake_lost(err);
+	if (fails(n, false))
+		return fake_failure("nvmlDeviceSetComputeMode", err);
+	gpu_at(n, g)->compute = mode;
+	return fails(n, true) ? fake_failure("nvmlDeviceSetComputeMode", err) : 0;
+}
+
 /* --- instances ------------------------------------------------------------------------------- */
 
 int nvml_instances(struct nvml *n, const struct nvml_gpu *g, struct arena *a,

@@ -21,6 +21,7 @@ struct fake_instance {
 
 struct fake_gpu {
 	bool on, lost;
+	enum nvml_compute_mode compute;
 	uint32_t pid; /* of a process that uses the whole GPU; 0: none */
 	struct fake_instance v[FAKE_INSTANCES]; /* the index is the id */
 };

@@ -37,8 +37,8 @@ void gpu_prepare_close(struct gpu_prepare *p); /* NULL allowed; changes no GPU *
 
 /*
  * Call it first, and again when the list of GPUs has changed. Undoes unfinished uses. Switches MIG
- * off where this driver had switched it on and no instance is left. A step that fails is only
- * noted: it appends a line to `notes`, and is retried by the next call.
+ * off where this driver had switched it on and no instance is left, and sets compute modes. A step
+ * that fails is only noted: it appends a line to `notes`, and is retried by the next call.
  */
 int gpu_prepare_start(struct gpu_prepare *p, struct nvml *n, const struct nvml_gpu *gpus,
 		      size_t ngpus, struct buf *notes, struct error *err);
@@ -51,12 +51,19 @@ void gpu_prepare_set_gpus(struct gpu_prepare *p, const struct nvml_gpu *gpus, si
 
 struct gpu_claim {
 	struct str uid, ns, name;
+	struct str pod; /* the pod that it is reserved for; empty: unknown */
 };
 
 /* A device that the claim got. */
 struct gpu_want {
 	const struct gpu_device *device;
 	bool shared; /* a share of a full GPU */
+	/*
+	 * A full GPU that only one process may use: the claim's MPS server, which limits programs.
+	 * Its compute mode becomes "exclusive process" until the claim is undone, unless somebody
+	 * else had changed it, or the library cannot.
+	 */
+	bool exclusive;
 	bool admin; /* adminAccess: others may use the device at the same time; not booked */
 };
 
@@ -64,6 +71,7 @@ struct gpu_prepared {
 	struct str uuid; /* of the MIG device, or of the GPU */
 	uint32_t minor; /* of the GPU */
 	bool mig;
+	bool exclusive; /* its compute mode is "exclusive process" */
 	uint32_t gi, ci;
 };
 
@@ -80,9 +88,10 @@ int gpu_claim_prepare(struct gpu_prepare *p, struct nvml *n, const struct gpu_cl
 		      struct gpu_prepared *ret, struct error *err);
 
 /*
- * Destroys the claim's instances, and switches MIG off if this driver had switched it on and no
- * instance is left. Returns 0 for an unknown claim. -ERR_CONFLICT: a process uses an instance; the
- * message names it. The other devices of the claim are undone all the same.
+ * Destroys the claim's instances, sets the compute mode back, and switches MIG off if this driver
+ * had switched it on and no instance is left. Returns 0 for an unknown claim. -ERR_CONFLICT: a
+ * process uses an instance; the message names it. The other devices of the claim are undone all
+ * the same.
  */
 int gpu_claim_undo(struct gpu_prepare *p, struct nvml *n, struct str uid, struct error *err);
 

@@ -38,8 +38,15 @@ void gpu_name_processes(struct gpu_prepare *p, const struct nvml_gpu *g, uint32_
 			struct error *failure);
 
 /*
- * Switches MIG off if this driver had switched it on, and neither a use nor an instance is left.
- * Returns 0 also if there is a reason to leave it on.
+ * Sets the compute mode that the book's uses want, if this driver is in charge of it: "exclusive
+ * process" while a use wants that, else "default".
+ */
+int gpu_set_compute(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err);
+
+/*
+ * Switches off what this driver had switched on, if nothing needs it any more: the compute mode
+ * "exclusive process"; MIG, if neither a use nor an instance is left. Returns 0 also if there is a
+ * reason to leave it on.
  */
 int gpu_release_mode(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err);
 

@@ -115,6 +115,63 @@ static void shares_of_a_full_gpu_are_booked_together(void **state)
 	must_be_empty(w);
 }
 
+static void an_exclusive_gpu_gets_its_compute_mode_and_loses_it_at_the_end(void **state)
+{
+	struct world *w = *state;
+	struct gpu_want want = { .device = world_device(w, "gpu-1"), .exclusive = true };
+	struct fake_gpu *g = &w->fake->gpus[1];
+	struct gpu_prepared ret;
+
+	must(w, world_prepare(w, "c1", &want, 1, &ret));
+	assert_true(ret.exclusive);
+	assert_int_equal(g->compute, NVML_COMPUTE_EXCLUSIVE);
+	/* The kernel module may forget it. */
+	g->compute = NVML_COMPUTE_DEFAULT;
+	world_restart(w);
+	assert_int_equal(g->compute, NVML_COMPUTE_EXCLUSIVE);
+	must(w, world_prepare(w, "c1", &want, 1, &ret));
+	assert_true(ret.exclusive);
+	must(w, world_undo(w, "c1"));
+	assert_int_equal(g->compute, NVML_COMPUTE_DEFAULT);
+	assert_int_equal(w->fake->gpus[0].compute, NVML_COMPUTE_DEFAULT);
+}
+
+static void a_compute_mode_that_somebody_else_chose_stays(void **state)
+{
+	struct world *w = *state;
+	struct gpu_want want = { .device = world_device(w, "gpu-1"), .exclusive = true };
+	struct fake_gpu *g = &w->fake->gpus[1];
+	struct gpu_prepared ret;
+
+	g->compute = NVML_COMPUTE_EXCLUSIVE;
+	must(w, world_prepare(w, "c1", &want, 1, &ret));
+	assert_true(ret.exclusive);
+	must(w, world_undo(w, "c1"));
+	assert_int_equal(g->compute, NVML_COMPUTE_EXCLUSIVE);
+	g->compute = NVML_COMPUTE_PROHIBITED;
+	must(w, world_prepare(w, "c1", &want, 1, &ret));
+	assert_false(ret.exclusive);
+	must(w, world_undo(w, "c1"));
+	assert_int_equal(g->compute, NVML_COMPUTE_PROHIBITED);
+}
+
+static void a_compute_mode_that_could_not_be_set_back_is_set_later(void **state)
+{
+	struct world *w = *state;
+	struct gpu_want want = { .device = world_device(w, "gpu-1"), .exclusive = true };
+	struct fake_gpu *g = &w->fake->gpus[1];
+	struct gpu_prepared ret;
+
+	must(w, world_prepare(w, "c1", &want, 1, &ret));
+	w->fake->fail_at = w->fake->calls + 1;
+	must(w, world_undo(w, "c1"));
+	assert_int_equal(g->compute, NVML_COMPUTE_EXCLUSIVE);
+	want.exclusive = false;
+	must(w, world_prepare(w, "c2", &want, 1, &ret));
+	assert_int_equal(g->compute, NVML_COMPUTE_DEFAULT);
+	assert_false(ret.exclusive);
+}
+
 /* --- MIG ------------------------------------------------------------------------------------- */
 
 static void a_partition_is_made_and_destroyed(void **state)
@@ -479,6 +536,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PREPARE_TEST(a_full_gpu_is_only_booked),
 		PREPARE_TEST(shares_of_a_full_gpu_are_booked_together),
+		PREPARE_TEST(an_exclusive_gpu_gets_its_compute_mode_and_loses_it_at_the_end),
+		PREPARE_TEST(a_compute_mode_that_somebody_else_chose_stays),
+		PREPARE_TEST(a_compute_mode_that_could_not_be_set_back_is_set_later),
 		PREPARE_TEST(a_partition_is_made_and_destroyed),
 		PREPARE_TEST(partitions_of_several_claims_and_gpus_coexist),
 		PREPARE_TEST(devices_of_one_claim_that_overlap_are_refused),

@@ -86,6 +86,16 @@ static bool is_owned(const struct model *m, size_t gpu, const struct fake_instan
 	return i->foreign;
 }
 
+static bool is_exclusive(const struct model *m, size_t gpu)
+{
+	for (size_t c = 0; c < CLAIMS; c++)
+		for (size_t k = 0; m->claims[c].prepared && k < m->claims[c].n; k++)
+			if (m->claims[c].wants[k].exclusive &&
+			    m->claims[c].wants[k].device->source->gpu.minor == gpu)
+				return true;
+	return false;
+}
+
 /* Nothing leaked: every instance is a foreign one, or of a claim of the model. */
 static void check_no_leak(const struct model *m)
 {
@@ -99,6 +109,8 @@ static void check_no_leak(const struct model *m)
 		}
 		/* Others only make instances where MIG is on, so it is ours. */
 		assert_true(n > 0 || !gpu->on);
+		assert_int_equal(gpu->compute, is_exclusive(m, g) ? NVML_COMPUTE_EXCLUSIVE
+								  : NVML_COMPUTE_DEFAULT);
 	}
 }
 
@@ -183,6 +195,7 @@ static void set_claim(struct world *w, struct model_claim *c, const char *first,
 	(void)snprintf(c->uid, sizeof(c->uid), "c0");
 	c->wants[0] = (struct gpu_want){ .device = world_device(w, first) };
 	c->wants[1] = (struct gpu_want){ .device = world_device(w, second) };
+	c->wants[1].exclusive = c->wants[1].device->kind == GPU_FULL;
 	c->n = 2;
 }
 
@@ -199,17 +212,16 @@ static int steps_of_prepare(struct world *w, const struct model_claim *c)
 	return steps;
 }
 
-static void a_crash_at_any_step_of_prepare_leaves_nothing(void **state)
+static void crash_at_any_step_of_prepare(struct world *w, const char *second, int expected)
 {
-	struct world *w = *state;
 	struct model m = { .w = w };
 	struct model_claim *c = &m.claims[0];
 	struct gpu_prepared ret[WANTS_MAX];
 	int steps;
 
-	set_claim(w, c, "gpu-0-mig-1g18gb-19-6", "gpu-1-mig-3g71gb-9-4");
+	set_claim(w, c, "gpu-0-mig-1g18gb-19-6", second);
 	steps = steps_of_prepare(w, c);
-	assert_int_equal(steps, 8); /* 2 saves, and mode, instance, compute instance of 2 devices */
+	assert_int_equal(steps, expected);
 	world_restart(w);
 	assert_int_equal(world_undo(w, c->uid), 0);
 	for (int at = 1; at <= steps; at++) {
@@ -232,15 +244,26 @@ static void a_crash_at_any_step_of_prepare_leaves_nothing(void **state)
 	check_all(&m);
 }
 
-static void a_crash_at_any_step_of_unprepare_is_finished_by_the_next(void **state)
+static void a_crash_at_any_step_of_prepare_leaves_nothing(void **state)
 {
-	struct world *w = *state;
+	/* 2 saves, and mode, instance, compute instance of 2 devices. */
+	crash_at_any_step_of_prepare(*state, "gpu-1-mig-3g71gb-9-4", 8);
+}
+
+static void a_crash_at_any_step_leaves_no_compute_mode(void **state)
+{
+	/* 2 saves, 3 steps of the partition, and the mode of the full GPU. */
+	crash_at_any_step_of_prepare(*state, "gpu-1", 6);
+}
+
+static void crash_at_any_step_of_unprepare(struct world *w, const char *second)
+{
 	struct model m = { .w = w };
 	struct model_claim *c = &m.claims[0];
 	struct gpu_prepared ret[WANTS_MAX];
 	int at;
 
-	set_claim(w, c, "gpu-0-mig-1g18gb-19-6", "gpu-1-mig-3g71gb-9-4");
+	set_claim(w, c, "gpu-0-mig-1g18gb-19-6", second);
 	for (at = 1;; at++) {
 		int status;
 
@@ -254,7 +277,13 @@ static void a_crash_at_any_step_of_unprepare_is_finished_by_the_next(void **stat
 		if (status != CRASHED)
 			break;
 	}
-	assert_true(at > 6);
+	assert_true(at > 5);
+}
+
+static void a_crash_at_any_step_of_unprepare_is_finished_by_the_next(void **state)
+{
+	crash_at_any_step_of_unprepare(*state, "gpu-1-mig-3g71gb-9-4");
+	crash_at_any_step_of_unprepare(*state, "gpu-1");
 }
 
 /* --- random sequences ------------------------------------------------------------------------ */
@@ -330,10 +359,15 @@ static bool media_clash(const struct model *m, const struct model_claim *c, bool
 static void draw_claim(struct model *m, struct model_claim *c)
 {
 	c->n = 1 + prng_below(&m->g, WANTS_MAX);
-	for (size_t k = 0; k < c->n; k++)
+	for (size_t k = 0; k < c->n; k++) {
+		const struct gpu_device *d =
+			&m->w->inventory.devices[prng_below(&m->g, m->w->inventory.n)];
+
 		c->wants[k] = (struct gpu_want){
-			.device = &m->w->inventory.devices[prng_below(&m->g, m->w->inventory.n)]
+			.device = d,
+			.exclusive = d->kind == GPU_FULL && prng_below(&m->g, 2),
 		};
+	}
 	if (c->n == 2 && claims_clash(c->wants[0].device, c->wants[1].device))
 		c->n = 1;
 }
@@ -501,6 +535,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RANDOM_TEST(a_crash_at_any_step_of_prepare_leaves_nothing),
+		RANDOM_TEST(a_crash_at_any_step_leaves_no_compute_mode),
 		RANDOM_TEST(a_crash_at_any_step_of_unprepare_is_finished_by_the_next),
 		RANDOM_TEST(random_claims_leak_nothing),
 	};

@@ -78,7 +78,8 @@ static void release_modes(struct gpu_prepare *p, struct buf *notes)
 		struct error why;
 
 		if (gpu_release_mode(p, &p->gpus[i], &why) < 0)
-			(void)buf_printf(notes, "cannot switch MIG off on GPU %" PRIu32 ": %s\n",
+			(void)buf_printf(notes,
+					 "cannot switch the modes of GPU %" PRIu32 " back: %s\n",
 					 p->gpus[i].minor, why.msg);
 	}
 }
@@ -117,7 +118,8 @@ static int look_at(struct gpu_prepare *p, const struct nvml_gpu *g, struct arena
 	if (r < 0)
 		return r;
 	seen->gpu = arena_str(a, g->uuid);
-	seen->foreign_mig = seen->mig == NVML_MIG_ON && !gpu_book_switched(&p->book, g->uuid);
+	seen->foreign_mig = seen->mig == NVML_MIG_ON &&
+			    !gpu_book_switched(&p->book, g->uuid, GPU_MODE_MIG);
 	seen->foreign = ARENA_ARRAY(a, struct gpu_foreign, n + 1);
 	for (size_t i = 0; i < n; i++) {
 		struct gpu_foreign *f = &seen->foreign[seen->nforeign];
@@ -162,7 +164,8 @@ bool gpu_prepare_holder(const struct gpu_prepare *p, size_t i, struct gpu_holder
 		return false;
 	u = &p->book.uses.v[i];
 	*ret = (struct gpu_holder){
-		.claim = { str_from(u->claim_uid), str_from(u->claim_ns), str_from(u->claim_name) },
+		.claim = { str_from(u->claim_uid), str_from(u->claim_ns), str_from(u->claim_name),
+			   str_from(u->claim_pod) },
 		.device = u->device,
 		.gpu = str_from(u->gpu),
 		.uuid = str_from(u->uuid),

@@ -185,14 +185,44 @@ static bool has_mig_use(const struct gpu_prepare *p, const struct nvml_gpu *g)
 	return false;
 }
 
-int gpu_release_mode(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err)
+static bool has_exclusive_use(const struct gpu_prepare *p, const struct nvml_gpu *g)
+{
+	for (size_t i = 0; i < p->book.uses.n; i++)
+		if (p->book.uses.v[i].exclusive && str_eqz(g->uuid, p->book.uses.v[i].gpu))
+			return true;
+	return false;
+}
+
+int gpu_set_compute(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err)
+{
+	bool wanted = has_exclusive_use(p, g);
+	enum nvml_compute_mode to = wanted ? NVML_COMPUTE_EXCLUSIVE : NVML_COMPUTE_DEFAULT, now;
+	int r;
+
+	if (!gpu_book_switched(&p->book, g->uuid, GPU_MODE_EXCLUSIVE))
+		return 0;
+	r = nvml_get_compute_mode(p->nvml, g, &now, err);
+	if (r == 0 && now != to)
+		r = step_hook(p, "compute mode", err);
+	if (r == 0 && now != to)
+		r = nvml_set_compute_mode(p->nvml, g, to, err);
+	if (r < 0)
+		return error_wrap(err, r, "set the compute mode");
+	if (!wanted) {
+		(void)gpu_book_set_switched(&p->book, g->uuid, GPU_MODE_EXCLUSIVE, false);
+		p->dirty = true;
+	}
+	return 0;
+}
+
+static int release_mig(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err)
 {
 	enum nvml_mig mig = NVML_MIG_OFF;
 	struct nvml_instance *v = NULL;
 	size_t n = 0;
 	int r;
 
-	if (!gpu_book_switched(&p->book, g->uuid) || has_mig_use(p, g))
+	if (!gpu_book_switched(&p->book, g->uuid, GPU_MODE_MIG) || has_mig_use(p, g))
 		return 0;
 	r = nvml_get_mig(p->nvml, g, &mig, err);
 	if (r == 0 && mig == NVML_MIG_ON) {
@@ -202,8 +232,15 @@ int gpu_release_mode(struct gpu_prepare *p, const struct nvml_gpu *g, struct err
 		r = gpu_step_mig(p, g, false, err);
 	}
 	if (r == 0) {
-		(void)gpu_book_set_switched(&p->book, g->uuid, false);
+		(void)gpu_book_set_switched(&p->book, g->uuid, GPU_MODE_MIG, false);
 		p->dirty = true;
 	}
 	return r;
+}
+
+int gpu_release_mode(struct gpu_prepare *p, const struct nvml_gpu *g, struct error *err)
+{
+	int r = gpu_set_compute(p, g, err);
+
+	return r < 0 ? r : release_mig(p, g, err);
 }

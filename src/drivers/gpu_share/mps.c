@@ -25,6 +25,7 @@
 #include "base/time/backoff.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_share/mps_process.h"
+#include "drivers/gpu_share/tool.h"
 #include "net/loop/loop.h"
 #include "net/loop/program.h"
 
@@ -154,21 +155,15 @@ static bool mps_adopt(struct mps *m)
 
 static const char *const *mps_env(struct mps *m, struct arena *a)
 {
-	const char *visible = "CUDA_VISIBLE_DEVICES=", **env;
-	size_t count = 0, n = 0;
+	const char *visible = "CUDA_VISIBLE_DEVICES=";
+	const char *more[4] = { NULL };
 
-	while (environ[count])
-		count++;
-	env = ARENA_ARRAY(a, const char *, count + 4);
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(environ[i], "CUDA_", 5) != 0)
-			env[n++] = environ[i];
 	for (size_t i = 0; i < m->opts.ndevices; i++)
 		visible = arena_printf(a, "%s%s%s", visible, i ? "," : "", m->opts.devices[i].uuid);
-	env[n++] = arena_printf(a, "CUDA_MPS_PIPE_DIRECTORY=%s", m->paths.pipe);
-	env[n++] = arena_printf(a, "CUDA_MPS_LOG_DIRECTORY=%s", m->paths.log);
-	env[n] = visible;
-	return env;
+	more[0] = arena_printf(a, "CUDA_MPS_PIPE_DIRECTORY=%s", m->paths.pipe);
+	more[1] = arena_printf(a, "CUDA_MPS_LOG_DIRECTORY=%s", m->paths.log);
+	more[2] = visible;
+	return gpu_tool_env(a, m->opts.program, m->opts.libraries, more);
 }
 
 static int mps_spawn(struct mps *m, struct error *err)
@@ -181,10 +176,10 @@ static int mps_spawn(struct mps *m, struct error *err)
 	};
 	int fd, r;
 
+	arena_init(&a, MIB);
 	fd = open(m->paths.output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot open %s", m->paths.output);
-	arena_init(&a, MIB);
 	o.env = mps_env(m, &a);
 	o.out_fd = o.err_fd = fd;
 	r = loop_child_new(m->loop, &o, &m->child, err);
@@ -222,10 +217,10 @@ static int mps_command(struct mps *m, struct str text,
 				  .arg = m };
 	int r = mps_make_input(text, &o.in_fd, err);
 
+	arena_init(&a, MIB);
 	if (r < 0)
 		return r;
 	mps_drop_command(m);
-	arena_init(&a, MIB);
 	o.env = mps_env(m, &a);
 	r = program_new(m->loop, &o, &m->command, err);
 	(void)close(o.in_fd);
@@ -293,16 +288,29 @@ static void mps_on_setup(void *arg, const struct program_end *end)
 	}
 }
 
+static void mps_set(struct mps *m);
+
+/* The server has ended, as after a program's fault. MPS starts it with the next program; a GPU that
+ * is held must not wait for that. */
+static bool mps_lacks_server(const struct mps *m, struct str output)
+{
+	return m->opts.hold && str_trim_space(output).n == 0;
+}
+
 static void mps_on_check(void *arg, const struct program_end *end)
 {
 	CLEANUP(buf_release) struct buf output = BUF_INIT(GPU_TOOL_OUTPUT_MAX);
 	struct mps *m = arg;
 	struct error err;
 
-	if (mps_judge(m, end, &output, &err) < 0)
+	if (mps_judge(m, end, &output, &err) < 0) {
 		mps_fail(m, err.msg);
-	else
+	} else if (mps_lacks_server(m, buf_str(&output))) {
+		m->deadline = loop_now(m->loop) + m->opts.start_ms;
+		mps_set(m);
+	} else {
 		loop_timer_start(&m->timer, m->opts.check_ms);
+	}
 }
 
 /* The output is appended to, so cutting it while the daemon writes is safe. */
@@ -382,8 +390,10 @@ static void mps_on_timer(struct loop_timer *t)
 		break;
 	case MPS_READY:
 		mps_cut_output(m);
-		r = mps_command(m, STR("get_default_active_thread_percentage\n"), mps_on_check,
-				&err);
+		r = mps_command(m,
+				m->opts.hold ? STR("get_server_list\n")
+					     : STR("get_default_active_thread_percentage\n"),
+				mps_on_check, &err);
 		break;
 	case MPS_STOPPING:
 		/* Its end comes by the child or the descriptor. */
@@ -417,6 +427,8 @@ static void mps_copy_opts(struct mps *m, const struct mps_opts *o)
 	m->opts = *o;
 	m->opts.program = arena_strdup(
 		&m->arena, str_from(o->program ? o->program : "nvidia-cuda-mps-control"));
+	if (o->libraries)
+		m->opts.libraries = arena_strdup(&m->arena, str_from(o->libraries));
 	for (size_t i = 0; i < o->ndevices; i++) {
 		devices[i] = o->devices[i];
 		devices[i].uuid = arena_strdup(&m->arena, str_from(o->devices[i].uuid));

@@ -25,6 +25,7 @@ struct mps;
 
 struct mps_opts {
 	const char *program; /* NULL: nvidia-cuda-mps-control, looked up in PATH */
+	const char *libraries; /* folder of the libraries that it needs; NULL: the loader's */
 	const char *dir; /* its own folder, made when missing; at most 82 bytes */
 	const struct mps_device *devices; /* copied */
 	size_t ndevices;

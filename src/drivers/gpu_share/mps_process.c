@@ -77,6 +77,7 @@ void mps_paths_remove(const struct mps_paths *p)
 	mps_remove_pipe_files(p);
 	mps_remove_file(p->log, "control.log");
 	mps_remove_file(p->log, "server.log");
+	mps_remove_file(p->dir, MPS_OWNER_FILE);
 	(void)unlink(p->output);
 	(void)unlink(p->pid_file);
 	(void)rmdir(p->pipe);

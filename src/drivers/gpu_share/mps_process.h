@@ -17,6 +17,9 @@ enum {
 	MPS_DIR_MAX = 107 - (int)sizeof("/pipe/control_privileged"),
 };
 
+/* A file in the daemon's folder for its owner, which is removed with it. */
+#define MPS_OWNER_FILE "share.json"
+
 /* The paths of a daemon. */
 struct mps_paths {
 	char dir[MPS_PATH_SIZE]; /* its own folder */

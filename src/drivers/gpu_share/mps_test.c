@@ -41,7 +41,8 @@ static const char fake[] =
 	"	echo \"$line\" >>\"$d/seen\"\n"
 	"	case $line in\n"
 	"	*thread_percentage*) echo 50.0 ;;\n"
-	"	get_server_list) [ -e \"$d/started\" ] && echo 77; : >\"$d/started\" ;;\n"
+	"	get_server_list) [ -e \"$d/ended\" ] || [ ! -e \"$d/started\" ] || echo 77;"
+	" rm -f \"$d/ended\"; : >\"$d/started\" ;;\n"
 	"	quit) [ -e \"$d/stubborn\" ] || : >\"$p/quit\" ;;\n"
 	"	esac\n"
 	"done\n"
@@ -230,6 +231,26 @@ static void a_held_gpu_has_its_server_first(void **state)
 				     "get_default_active_thread_percentage\n"
 				     "get_server_list\n"
 				     "get_server_list\n");
+	stop(w);
+}
+
+static void a_held_gpu_whose_server_ends_gets_another_one(void **state)
+{
+	struct world *w = *state;
+	const char *first;
+
+	w->opts.hold = true;
+	w->opts.check_ms = 20;
+	start(w);
+	loop_run(w->loop);
+	flag(w, "ended");
+	while (w->ready < 2)
+		loop_run(w->loop);
+	first = strstr(seen(w), "start_server -uid 0\n");
+	assert_non_null(first);
+	assert_non_null(strstr(first + 1, "start_server -uid 0\n"));
+	assert_int_equal(w->pids[0], w->pids[1]);
+	assert_int_equal(w->broken, 0);
 	stop(w);
 }
 
@@ -441,6 +462,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_are_set_before_it_is_ready),
 		cmocka_unit_test(a_held_gpu_has_its_server_first),
+		cmocka_unit_test(a_held_gpu_whose_server_ends_gets_another_one),
 		cmocka_unit_test(a_daemon_that_crashes_is_started_again),
 		cmocka_unit_test(a_daemon_that_does_not_start_is_reported_and_tried_again),
 		cmocka_unit_test(a_daemon_without_a_socket_is_killed),

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/quote.h"
 #include "drivers/drivers_limits.h"
+#include "drivers/gpu_share/tool.h"
 #include "net/loop/program.h"
 
 enum { TIMESLICE_TIMEOUT_MS = 10000 };
@@ -52,6 +54,7 @@ int gpu_timeslice_new(struct loop *l, const struct gpu_timeslice_opts *opts,
 		      struct gpu_timeslice **ret_timeslice, struct error *err)
 {
 	struct gpu_timeslice *t = XNEW(struct gpu_timeslice);
+	CLEANUP(arena_release) struct arena a;
 	char option[48];
 	const char *argv[] = { opts->program ? opts->program : "nvidia-smi",
 			       "compute-policy",
@@ -71,6 +74,8 @@ int gpu_timeslice_new(struct loop *l, const struct gpu_timeslice_opts *opts,
 	t->arg = opts->arg;
 	(void)snprintf(t->uuid, sizeof(t->uuid), "%s", opts->uuid);
 	(void)snprintf(option, sizeof(option), "--set-timeslice=%u", opts->interval);
+	arena_init(&a, MIB);
+	o.env = gpu_tool_env(&a, argv[0], opts->libraries, NULL);
 	r = program_new(l, &o, &t->program, err);
 	if (r < 0) {
 		free(t);

@@ -16,6 +16,7 @@ struct gpu_timeslice;
 
 struct gpu_timeslice_opts {
 	const char *program; /* NULL: nvidia-smi, looked up in PATH */
+	const char *libraries; /* folder of the libraries that it needs; NULL: the loader's */
 	const char *uuid; /* of a full GPU */
 	uint32_t interval; /* 0 to 3: Default, Short, Medium, Long */
 	int64_t timeout_ms; /* 0: 10 s; nvidia-smi hangs with a broken GPU */

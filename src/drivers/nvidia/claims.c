@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_cdi/edits.h"
@@ -22,6 +23,7 @@ struct claim_job {
 	struct gpu_prepare *prepare;
 	struct dp_claim *claim; /* NULL: nobody waits for an answer */
 	bool undo;
+	bool waits; /* for the worker */
 	struct arena arena;
 	struct gpu_claim id;
 	struct nvidia_snapshot *snapshot;
@@ -33,6 +35,8 @@ struct claim_job {
 	struct gpu_config *configs;
 	int64_t *share_mib; /* memory of a share of a full GPU; 0: not limited */
 	struct nvidia_holders *holders;
+	int64_t begun_ns; /* monotonic: the request came */
+	int64_t nvml_ns; /* of it, in NVML's calls */
 };
 
 static struct claim_job *claim_job_new(struct nvidia_driver *d, struct dp_claim *c,
@@ -45,11 +49,13 @@ static struct claim_job *claim_job_new(struct nvidia_driver *d, struct dp_claim 
 	j->prepare = d->prepare;
 	j->claim = c;
 	j->undo = undo;
+	j->begun_ns = clock_monotonic(clock_system());
 	j->root = d->opts.read.root;
 	j->id = (struct gpu_claim){
 		.uid = arena_str(&j->arena, id.uid),
 		.ns = arena_str(&j->arena, id.ns),
 		.name = arena_str(&j->arena, id.name),
+		.pod = arena_str(&j->arena, id.pod),
 	};
 	list_push_back(&d->claims, &j->link);
 	return j;
@@ -87,6 +93,7 @@ static int make_edits(struct claim_job *j, struct error *err)
 static int claim_run(struct nvml_job *job, struct nvml *n, struct error *err)
 {
 	struct claim_job *j = CONTAINER_OF(job, struct claim_job, job);
+	int64_t before = n ? nvml_time(n) : 0;
 	int r;
 
 	if (j->undo) {
@@ -98,6 +105,7 @@ static int claim_run(struct nvml_job *job, struct nvml *n, struct error *err)
 			r = make_edits(j, err);
 	}
 	j->holders = nvidia_holders_read(j->prepare);
+	j->nvml_ns = n ? nvml_time(n) - before : 0;
 	return r;
 }
 
@@ -192,6 +200,10 @@ static void claim_end(struct claim_job *j, int result, const struct error *err)
 							      .ns = j->id.ns.p,
 							      .name = j->id.name.p,
 							      .uid = j->id.uid.p });
+	log_debug(j->d->opts.log, j->undo ? "claim unprepared" : "claim prepared",
+		  LOG_STR("claim", j->id.name), LOG_INT("result", result),
+		  LOG_F64("ms", (double)(clock_monotonic(clock_system()) - j->begun_ns) / CLOCK_MS),
+		  LOG_F64("nvml_ms", (double)j->nvml_ns / CLOCK_MS));
 	claim_answer(j, result, err);
 	claim_job_free(j);
 }
@@ -229,7 +241,8 @@ static int plan_shares(struct claim_job *j, struct nvidia_share_device *v, bool 
 
 		v[i] = (struct nvidia_share_device){ .uuid = uuids[i],
 						     .threads = c->threads,
-						     .multi_user = c->multi_user };
+						     .multi_user = c->multi_user,
+						     .exclusive = j->prepared[i].exclusive };
 		v[i].mps = c->sharing == GPU_SHARING_MPS || j->share_mib[i];
 		if (c->sharing == GPU_SHARING_TIME && !j->prepared[i].mig)
 			v[i].interval = c->interval;
@@ -264,8 +277,12 @@ static void claim_done(struct nvml_job *job, int result, const struct error *err
 		claim_answer(j, result, err);
 		return;
 	}
+	j->waits = false;
 	nvidia_set_holders(j->d, &j->holders);
-	if (result == 0 && !j->undo)
+	/* Nobody waits any more: the next try finds the result in the book. */
+	if (!j->claim && !j->undo)
+		claim_job_free(j);
+	else if (result == 0 && !j->undo)
 		claim_share(j);
 	else
 		claim_end(j, result, err);
@@ -281,8 +298,9 @@ static void claim_late(struct nvml_job *job, int result UNUSED, const struct err
 
 static int claim_submit(struct claim_job *j)
 {
+	j->waits = true;
 	j->job = (struct nvml_job){ .run = claim_run, .done = claim_done, .late = claim_late };
-	nvml_worker_run(j->d->worker, &j->job, NVIDIA_CLAIM_MS);
+	nvml_worker_run(j->d->worker, &j->job, MIN(NVIDIA_CLAIM_MS, 4 * nvidia_deadline_ms(j->d)));
 	return DP_LATER;
 }
 
@@ -327,7 +345,7 @@ static int check_config(struct claim_job *j, size_t i, const struct dp_result *r
 	for (size_t k = 0; k < r->nconfigs; k++)
 		v[k] = (struct gpu_config_source){
 			.parameters = str_from(r->configs[k]->parameters),
-			.named = r->configs[k]->source == DP_FROM_CLASS,
+			.named = r->configs[k]->named || r->configs[k]->source == DP_FROM_CLASS,
 			.from_class = r->configs[k]->source == DP_FROM_CLASS,
 		};
 	failed = gpu_config_choose(&j->arena, v, r->nconfigs,
@@ -345,13 +363,17 @@ static int resolve_result(struct claim_job *j, size_t i, struct error *err)
 	const struct dp_result *r = dp_claim_result(j->claim, i);
 	const struct gpu_device *d = gpu_inventory_find(&j->snapshot->inventory,
 							str_from(r->device));
+	int failed;
 
 	if (!d)
 		return error_set(err, ERR_NOT_FOUND, "%s is not on this node", r->device);
 	j->wants[i] = (struct gpu_want){ .device = d,
 					 .shared = r->share_id != NULL,
 					 .admin = r->admin != 0 };
-	return check_config(j, i, r, d, err);
+	failed = check_config(j, i, r, d, err);
+	j->wants[i].exclusive = failed == 0 && d->kind == GPU_FULL && !r->share_id && !r->admin &&
+				j->configs[i].sharing == GPU_SHARING_MPS;
+	return failed;
 }
 
 static int resolve_claim(struct claim_job *j, struct error *err)
@@ -377,9 +399,14 @@ static int resolve_claim(struct claim_job *j, struct error *err)
 
 static struct gpu_claim id_of(const struct dp_claim *c)
 {
+	const struct dp_consumer *first = dp_claim_consumer(c, 0);
+
 	return (struct gpu_claim){ .uid = str_from(dp_claim_uid(c)),
 				   .ns = str_from(dp_claim_namespace(c)),
-				   .name = str_from(dp_claim_name(c)) };
+				   .name = str_from(dp_claim_name(c)),
+				   .pod = first && strcmp(first->resource, "pods") == 0
+						  ? str_from(first->name)
+						  : STR("") };
 }
 
 static int refuse_ending(struct error *err)
@@ -387,15 +414,36 @@ static int refuse_ending(struct error *err)
 	return error_set(err, ERR_UNAVAILABLE, ENDING);
 }
 
+static int refuse_silent(struct error *err)
+{
+	return error_set(err, ERR_TIMEOUT,
+			 "NVML does not answer; see the kernel log for Xid messages of the GPU");
+}
+
+/* Claims that wait in the worker's queue get their answer now, not at their own deadline. */
+void nvidia_claims_on_silent(struct nvidia_driver *d)
+{
+	struct error err;
+	int r = refuse_silent(&err);
+
+	LIST_FOREACH_SAFE (it, &d->claims)
+		if (LIST_ENTRY(it, struct claim_job, link)->waits)
+			claim_answer(LIST_ENTRY(it, struct claim_job, link), r, &err);
+}
+
 int nvidia_prepare(void *arg, struct dp_claim *c)
 {
 	struct nvidia_driver *d = arg;
 	struct claim_job *j = claim_job_new(d, c, id_of(c), false);
 	struct error err;
-	int r = d->worker ? resolve_claim(j, &err) : refuse_ending(&err);
+	int r = !d->worker                      ? refuse_ending(&err)
+		: nvml_worker_silent(d->worker) ? refuse_silent(&err)
+						: resolve_claim(j, &err);
 
-	if (r == 0)
+	if (r == 0) {
+		log_debug(d->opts.log, "claim begun", LOG_STR("claim", j->id.name));
 		return claim_submit(j);
+	}
 	claim_job_free(j);
 	return dp_claim_fail(c, err.msg);
 }

@@ -10,10 +10,12 @@
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/system/boot.h"
+#include "base/system/file.h"
 #include "base/system/folder.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_share/mps_process.h"
 #include "drivers/nvidia/driver_impl.h"
+#include "drivers/sdk/claim_status.h"
 
 const char *nvidia_driver_path(struct arena *a, const char *root_dir, const char *name,
 			       const char *file)
@@ -45,6 +47,15 @@ static bool driver_knows(void *arg, const char *uid)
 	return !d->driver->prepare || prepare_knows(d->driver->prepare, str_from(uid));
 }
 
+/* Needs the libraries of programs, which a scan finds. */
+void nvidia_take_over(struct nvidia_driver *d)
+{
+	if (!d->claims_known || !d->snapshot || d->taken_over)
+		return;
+	d->taken_over = true;
+	nvidia_shares_sweep(d->shares, driver_knows, d);
+}
+
 /* From now on the SDK knows all prepared claims, so uses of others can go. */
 static void driver_on_registered(void *arg, uint32_t yes, const char *message UNUSED)
 {
@@ -53,7 +64,7 @@ static void driver_on_registered(void *arg, uint32_t yes, const char *message UN
 	if (!yes || d->claims_known)
 		return;
 	d->claims_known = true;
-	nvidia_shares_sweep(d->shares, driver_knows, d);
+	nvidia_take_over(d);
 	nvidia_scan(d);
 }
 
@@ -92,6 +103,13 @@ static void driver_on_poll_timer(struct loop_timer *t)
 	nvidia_poll(CONTAINER_OF(t, struct nvidia_driver, poll_timer));
 }
 
+/* Most code runs at the start only, NVML's and that of TLS in particular. */
+static void driver_on_tidy_timer(struct loop_timer *t)
+{
+	mem_tidy();
+	loop_timer_start(t, NVIDIA_TIDY_MS);
+}
+
 int nvidia_driver_new(const struct nvidia_driver_opts *opts, struct nvidia_driver **ret_driver,
 		      struct error *err)
 {
@@ -110,9 +128,11 @@ int nvidia_driver_new(const struct nvidia_driver_opts *opts, struct nvidia_drive
 	(void)error_set(&d->failure, ERR_UNAVAILABLE, "the GPUs were not read yet");
 	if (opts->metrics)
 		d->measure = nvidia_measure_new(opts->metrics);
+	buf_init(&d->known, GPU_KNOWN_FILE_MAX);
 	list_init(&d->claims);
 	loop_timer_init(&d->scan_timer, opts->loop, driver_on_scan_timer);
 	loop_timer_init(&d->poll_timer, opts->loop, driver_on_poll_timer);
+	loop_timer_init(&d->tidy_timer, opts->loop, driver_on_tidy_timer);
 	if (opts->xid_rules)
 		r = xid_rules_load(d->rules, opts->xid_rules, err);
 	if (r == 0)
@@ -131,6 +151,7 @@ void nvidia_driver_free(struct nvidia_driver *d)
 		return;
 	loop_timer_stop(&d->scan_timer);
 	loop_timer_stop(&d->poll_timer);
+	loop_timer_stop(&d->tidy_timer);
 	kmsg_reader_free(d->kmsg);
 	nvidia_shares_free(d->shares);
 	nvidia_measure_free(d->measure);
@@ -141,6 +162,7 @@ void nvidia_driver_free(struct nvidia_driver *d)
 	xid_rules_free(d->rules);
 	dp_driver_free(d->driver);
 	arena_release(&d->arena);
+	buf_release(&d->known);
 	free(d->boot_id);
 	free(d);
 }
@@ -173,11 +195,15 @@ static int open_books(struct nvidia_driver *d, struct error *err)
 
 	if (r < 0)
 		return r;
-	d->shares = nvidia_shares_new(d->opts.loop, d->opts.log, mps_folder(d));
+	d->shares = nvidia_shares_new(d->opts.loop, d->opts.log, mps_folder(d), d->opts.read.root,
+				      d->opts.read.driver_root);
 	d->health_path = nvidia_driver_path(&d->arena, root, d->name, NVIDIA_HEALTH_FILE);
 	if (gpu_health_book_load(d->health, d->health_path, d->boot_id, &why) < 0)
 		log_warn(d->opts.log, "cannot read the health of GPUs; it begins anew",
 			 LOG_ERR(&why));
+	d->known_path = nvidia_driver_path(&d->arena, root, d->name, NVIDIA_KNOWN_FILE);
+	if (file_read(d->known_path, &d->known, NULL) < 0)
+		buf_clear(&d->known);
 	return 0;
 }
 
@@ -222,13 +248,16 @@ int nvidia_driver_start(struct nvidia_driver *d, struct error *err)
 {
 	int r = open_books(d, err);
 
+	loop_timer_start(&d->tidy_timer, NVIDIA_TIDY_FIRST_MS);
 	if (r == 0)
 		follow_kernel(d);
 	if (r == 0)
 		r = driver_start(d->driver, err);
-	if (r == 0)
-		r = start_worker(d, err);
-	return r;
+	if (r < 0)
+		return r;
+	/* The fault of a program takes one request then, because prepare has read the claim. */
+	claim_status_expect(d->driver->status);
+	return start_worker(d, err);
 }
 
 /* --- end ------------------------------------------------------------------------------------- */
@@ -259,6 +288,7 @@ void nvidia_driver_stop(struct nvidia_driver *d, void (*done)(void *arg), void *
 	d->stopped_arg = arg;
 	loop_timer_stop(&d->scan_timer);
 	loop_timer_stop(&d->poll_timer);
+	loop_timer_stop(&d->tidy_timer);
 	kmsg_reader_free(TAKE(d->kmsg));
 	if (d->worker && nvml_worker_silent(d->worker))
 		stop_worker(d, 0);

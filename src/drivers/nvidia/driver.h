@@ -58,6 +58,7 @@ int nvidia_driver_check(const struct nvidia_driver *d, struct error *err);
 /* The path of a file of the driver, such as "instances.json". */
 #define NVIDIA_BOOK_FILE   "instances.json"
 #define NVIDIA_HEALTH_FILE "health.json"
+#define NVIDIA_KNOWN_FILE  "gpus.json"
 const char *nvidia_driver_path(struct arena *a, const char *root_dir, const char *name,
 			       const char *file);
 

@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nvidia/condition.h"
 #include "drivers/nvidia/driver_impl.h"
 
@@ -16,6 +17,8 @@ struct poll_result {
 	int result;
 	struct nvml_condition condition;
 	struct nvml_sample sample;
+	struct nvml_process *processes; /* NULL: not known */
+	size_t nprocesses;
 };
 
 struct poll_job {
@@ -23,6 +26,7 @@ struct poll_job {
 	struct nvidia_driver *d;
 	struct nvidia_snapshot *snapshot;
 	struct poll_result *v; /* for each source of the snapshot */
+	struct arena arena; /* of processes */
 	bool measure;
 };
 
@@ -55,8 +59,11 @@ static int poll_run(struct nvml_job *job, struct nvml *n, struct error *err UNUS
 		const struct nvml_gpu *g = &j->snapshot->sources[i].gpu;
 
 		j->v[i].result = nvml_poll(n, g, &j->v[i].condition, NULL);
-		if (j->measure && j->v[i].result == 0)
-			(void)nvml_measure(n, g, &j->v[i].sample, NULL);
+		if (!j->measure || j->v[i].result < 0)
+			continue;
+		(void)nvml_measure(n, g, &j->v[i].sample, NULL);
+		(void)nvml_processes(n, g, &j->arena, &j->v[i].processes, &j->v[i].nprocesses,
+				     NULL);
 	}
 	return 0;
 }
@@ -73,8 +80,19 @@ static bool poll_note(struct nvidia_driver *d, const struct gpu_source *s,
 static void poll_free(struct poll_job *j)
 {
 	nvidia_snapshot_unref(j->snapshot);
+	arena_release(&j->arena);
 	free(j->v);
 	free(j);
+}
+
+uint32_t nvidia_poll_ms(const struct nvidia_driver *d)
+{
+	return d->opts.poll_ms ? d->opts.poll_ms : NVIDIA_POLL_MS;
+}
+
+uint32_t nvidia_deadline_ms(const struct nvidia_driver *d)
+{
+	return d->opts.deadline_ms ? d->opts.deadline_ms : NVIDIA_DEADLINE_MS;
 }
 
 static void poll_finish(struct nvidia_driver *d)
@@ -82,9 +100,19 @@ static void poll_finish(struct nvidia_driver *d)
 	d->poll = NULL;
 	if (d->stopping)
 		return;
-	loop_timer_start(&d->poll_timer, d->opts.poll_ms ? d->opts.poll_ms : NVIDIA_POLL_MS);
+	loop_timer_start(&d->poll_timer, nvidia_poll_ms(d));
 	if (d->poll_again)
 		nvidia_poll(d);
+}
+
+static void poll_measure(struct nvidia_driver *d, const struct nvml_gpu *g,
+			 const struct poll_result *r)
+{
+	nvidia_measure_gpu(d->measure, g, &r->sample);
+	for (size_t i = 0; r->processes && d->holders && i < d->holders->n; i++)
+		if (str_eq(d->holders->v[i].gpu, g->uuid))
+			nvidia_measure_partition(d->measure, &d->holders->v[i], r->processes,
+						 r->nprocesses);
 }
 
 static void poll_done(struct nvml_job *job, int result, const struct error *err UNUSED)
@@ -99,8 +127,13 @@ static void poll_done(struct nvml_job *job, int result, const struct error *err 
 	for (size_t i = 0; i < j->snapshot->n && result == 0; i++) {
 		const struct gpu_source *s = &j->snapshot->sources[i];
 
-		changed = poll_note(d, s, &j->v[i]) || changed;
-		nvidia_measure_gpu(d->measure, &s->gpu, &j->v[i].sample);
+		if (poll_note(d, s, &j->v[i])) {
+			changed = true;
+			/* Lost GPUs are looked for until they are back. */
+			if (j->v[i].result == -ERR_GONE)
+				nvidia_scan_soon(d);
+		}
+		poll_measure(d, &s->gpu, &j->v[i]);
 	}
 	if (changed && !d->stopping)
 		health_changed(d);
@@ -133,6 +166,7 @@ void nvidia_poll(struct nvidia_driver *d)
 	j->measure = d->measure != NULL;
 	j->snapshot = nvidia_snapshot_ref(d->snapshot);
 	j->v = xcalloc(j->snapshot->n + 1, sizeof(*j->v));
+	arena_init(&j->arena, GPU_SNAPSHOT_MAX);
 	d->poll = j;
 	nvml_worker_run(d->worker, &j->job, 0);
 }
@@ -140,7 +174,7 @@ void nvidia_poll(struct nvidia_driver *d)
 void nvidia_on_silent(void *arg, bool silent)
 {
 	struct nvidia_driver *d = arg;
-	uint32_t deadline = d->opts.deadline_ms ? d->opts.deadline_ms : 10000;
+	uint32_t deadline = nvidia_deadline_ms(d);
 	bool changed = false;
 
 	if (!silent) {
@@ -156,6 +190,7 @@ void nvidia_on_silent(void *arg, bool silent)
 	}
 	if (changed && !d->stopping)
 		health_changed(d);
+	nvidia_claims_on_silent(d);
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -194,6 +229,7 @@ static void tell_holders(struct nvidia_driver *d, const struct gpu_source *s,
 
 		if (!holds(h, s, e))
 			continue;
+		nvidia_measure_fault(d->measure, h, (uint32_t)e->data);
 		if (dp_driver_set_status(d->driver, &id, &status, why, sizeof(why)) < 0)
 			log_warn(d->opts.log, "cannot set the claim's status", LOG_Z("why", why));
 	}

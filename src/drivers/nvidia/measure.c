@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "base/report/metrics.h"
 #include "drivers/drivers_limits.h"
 
@@ -13,7 +14,6 @@ enum measured {
 	MEASURED_MEMORY_TOTAL,
 	MEASURED_TEMPERATURE,
 	MEASURED_POWER,
-	MEASURED_SLOWDOWN,
 	MEASURED_ECC_CORRECTED,
 	MEASURED_ECC_UNCORRECTED,
 	MEASURED,
@@ -21,7 +21,21 @@ enum measured {
 
 static const char *const gpu_labels[] = { "gpu", "uuid" };
 static const char *const xid_labels[] = { "gpu", "uuid", "xid" };
-static const char *const held_labels[] = { "device", "uuid", "namespace", "claim" };
+static const char *const held_labels[] = { "device", "uuid", "namespace", "claim", "pod" };
+enum { PARTITION_LABELS = 2 }; /* the first ones of these */
+static const char *const fault_labels[] = { "device", "uuid", "namespace", "claim", "pod", "xid" };
+static const char *const reason_labels[] = { "gpu", "uuid", "reason" };
+
+static const struct {
+	const char *name;
+	uint64_t bits; /* of NVML's clock event reasons */
+} reasons[] = {
+	{ "power-cap", NVML_SLOW_POWER_CAP },
+	{ "hardware", NVML_SLOW_HARDWARE },
+	{ "software-thermal", NVML_SLOW_SOFTWARE_THERMAL },
+	{ "hardware-thermal", NVML_SLOW_HARDWARE_THERMAL },
+	{ "power-brake", NVML_SLOW_POWER_BRAKE },
+};
 
 static const struct {
 	const char *name, *help;
@@ -38,8 +52,6 @@ static const struct {
 				   NVML_SAMPLE_TEMPERATURE },
 	[MEASURED_POWER] = { "devplane_nvidia_power_watts", "Power that the GPU draws.",
 			     NVML_SAMPLE_POWER },
-	[MEASURED_SLOWDOWN] = { "devplane_nvidia_slowdown",
-				"1 while heat or power slows the GPU down.", NVML_SAMPLE_CLOCKS },
 	[MEASURED_ECC_CORRECTED] = { "devplane_nvidia_ecc_corrected_errors",
 				     "Corrected memory errors since the kernel module was loaded.",
 				     NVML_SAMPLE_ECC_CORRECTED },
@@ -49,8 +61,14 @@ static const struct {
 				       NVML_SAMPLE_ECC_UNCORRECTED },
 };
 
+/* Text is on the heap. */
+struct fault {
+	struct str labels[ARRAY_SIZE(fault_labels)];
+};
+
 struct nvidia_measure {
-	struct metrics_family *families[MEASURED], *xids, *held;
+	struct metrics_family *families[MEASURED], *xids, *held, *partitions, *faults, *slowdowns;
+	VEC(struct fault) claim_faults; /* their series */
 	struct arena arena; /* of the holders' labels */
 	struct str (*labels)[ARRAY_SIZE(held_labels)];
 	size_t nlabels;
@@ -71,7 +89,27 @@ struct nvidia_measure *nvidia_measure_new(struct metrics *m)
 				     .labels = held_labels,
 				     .labels_n = ARRAY_SIZE(held_labels) };
 
+	struct metrics_spec partitions = { .name = "devplane_nvidia_partition_memory_used_bytes",
+					   .help = "Memory that programs use on a MIG partition.",
+					   .type = METRICS_GAUGE,
+					   .labels = held_labels,
+					   .labels_n = PARTITION_LABELS };
+
+	struct metrics_spec faults = {
+		.name = "devplane_nvidia_claim_xids_total",
+		.help = "Xids of programs, by the claim that has the device.",
+		.type = METRICS_COUNTER,
+		.labels = fault_labels,
+		.labels_n = ARRAY_SIZE(fault_labels)
+	};
+	struct metrics_spec slowdowns = { .name = "devplane_nvidia_slowdown",
+					  .help = "1 while the GPU is slowed down for this reason.",
+					  .type = METRICS_GAUGE,
+					  .labels = reason_labels,
+					  .labels_n = ARRAY_SIZE(reason_labels) };
+
 	arena_init(&x->arena, GPU_SNAPSHOT_MAX);
+	vec_init(&x->claim_faults, GPU_USES_MAX);
 	for (size_t i = 0; i < MEASURED; i++) {
 		struct metrics_spec s = { .name = measures[i].name,
 					  .help = measures[i].help,
@@ -83,32 +121,59 @@ struct nvidia_measure *nvidia_measure_new(struct metrics *m)
 	}
 	(void)metrics_register(m, &xids, &x->xids, NULL);
 	(void)metrics_register(m, &held, &x->held, NULL);
+	(void)metrics_register(m, &partitions, &x->partitions, NULL);
+	(void)metrics_register(m, &faults, &x->faults, NULL);
+	(void)metrics_register(m, &slowdowns, &x->slowdowns, NULL);
 	return x;
+}
+
+static void fault_release(struct fault *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fault_labels); i++)
+		free((char *)f->labels[i].p);
 }
 
 void nvidia_measure_free(struct nvidia_measure *m)
 {
 	if (!m)
 		return;
+	for (size_t i = 0; i < m->claim_faults.n; i++)
+		fault_release(&m->claim_faults.v[i]);
+	vec_release(&m->claim_faults);
 	arena_release(&m->arena);
 	free(m);
 }
 
 static double value_of(const struct nvml_sample *s, enum measured what)
 {
-	const uint64_t slow = NVML_SLOW_HARDWARE | NVML_SLOW_THERMAL | NVML_SLOW_POWER_BRAKE;
 	const double values[MEASURED] = {
 		[MEASURED_UTILIZATION] = s->utilization / 100.0,
 		[MEASURED_MEMORY_USED] = (double)s->memory_used,
 		[MEASURED_MEMORY_TOTAL] = (double)s->memory_total,
 		[MEASURED_TEMPERATURE] = s->temperature,
 		[MEASURED_POWER] = s->power / 1000.0,
-		[MEASURED_SLOWDOWN] = s->clock_reasons & slow ? 1 : 0,
 		[MEASURED_ECC_CORRECTED] = (double)s->ecc_corrected,
 		[MEASURED_ECC_UNCORRECTED] = (double)s->ecc_uncorrected,
 	};
 
 	return values[what];
+}
+
+static void measure_slowdown(struct nvidia_measure *m, const struct nvml_gpu *g,
+			     const struct nvml_sample *s)
+{
+	char digits[STR_DIGITS];
+	struct str values[] = { str_print_u64(digits, g->minor), g->uuid, STR_NULL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		values[2] = str_from(reasons[i].name);
+		if (s->known & NVML_SAMPLE_CLOCKS)
+			metrics_gauge_set(
+				metrics_gauge_of(m->slowdowns, values, ARRAY_SIZE(values)),
+				s->clock_reasons & reasons[i].bits ? 1 : 0);
+		else
+			metrics_remove_of(m->slowdowns, values, ARRAY_SIZE(values));
+	}
 }
 
 void nvidia_measure_gpu(struct nvidia_measure *m, const struct nvml_gpu *g,
@@ -117,6 +182,8 @@ void nvidia_measure_gpu(struct nvidia_measure *m, const struct nvml_gpu *g,
 	char digits[STR_DIGITS];
 	struct str values[] = { str_print_u64(digits, g->minor), g->uuid };
 
+	if (m && m->slowdowns)
+		measure_slowdown(m, g, s);
 	for (enum measured i = 0; m && i < MEASURED; i++) {
 		if (!m->families[i])
 			continue;
@@ -139,18 +206,96 @@ void nvidia_measure_xid(struct nvidia_measure *m, const struct nvml_gpu *g, uint
 				    1);
 }
 
+static void remember_fault(struct nvidia_measure *m, const struct str *labels)
+{
+	struct fault f;
+
+	for (size_t i = 0; i < m->claim_faults.n; i++) {
+		bool same = true;
+
+		for (size_t k = 0; k < ARRAY_SIZE(fault_labels); k++)
+			same = same && str_eq(m->claim_faults.v[i].labels[k], labels[k]);
+		if (same)
+			return;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(fault_labels); k++)
+		f.labels[k] = str_from(str_dup(labels[k]));
+	if (vec_push(&m->claim_faults, f) < 0)
+		fault_release(&f);
+}
+
+void nvidia_measure_fault(struct nvidia_measure *m, const struct gpu_holder *h, uint32_t xid)
+{
+	char number[STR_DIGITS];
+	const struct str labels[] = {
+		str_from(h->device), h->gpu,       h->claim.ns,
+		h->claim.name,       h->claim.pod, str_print_u64(number, xid)
+	};
+
+	if (!m || !m->faults)
+		return;
+	remember_fault(m, labels);
+	metrics_counter_add(metrics_counter_of(m->faults, labels, ARRAY_SIZE(labels)), 1);
+}
+
+/* Else the series of claims that are gone would add up. */
+static void drop_faults(struct nvidia_measure *m, const struct gpu_holder *v, size_t n)
+{
+	for (size_t i = m->claim_faults.n; i-- > 0;) {
+		struct fault *f = &m->claim_faults.v[i];
+		bool held = false;
+
+		for (size_t k = 0; k < n; k++)
+			held = held || (str_eqz(f->labels[0], v[k].device) &&
+					str_eq(f->labels[2], v[k].claim.ns) &&
+					str_eq(f->labels[3], v[k].claim.name));
+		if (held)
+			continue;
+		metrics_remove_of(m->faults, f->labels, ARRAY_SIZE(fault_labels));
+		fault_release(f);
+		vec_remove(&m->claim_faults, i);
+	}
+}
+
+void nvidia_measure_partition(struct nvidia_measure *m, const struct gpu_holder *h,
+			      const struct nvml_process *v, size_t n)
+{
+	struct str values[PARTITION_LABELS] = { str_from(h->device), h->gpu };
+	uint64_t used = 0;
+	bool known = true;
+
+	if (!m || !m->partitions || !h->mig || !h->done)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].gi != h->gi || v[i].ci != h->ci)
+			continue;
+		used += v[i].memory;
+		known = known && v[i].memory;
+	}
+	if (known)
+		metrics_gauge_set(metrics_gauge_of(m->partitions, values, PARTITION_LABELS),
+				  (double)used);
+	else
+		metrics_remove_of(m->partitions, values, PARTITION_LABELS);
+}
+
 void nvidia_measure_holders(struct nvidia_measure *m, const struct gpu_holder *v, size_t n)
 {
 	if (!m || !m->held)
 		return;
-	for (size_t i = 0; i < m->nlabels; i++)
+	if (m->faults)
+		drop_faults(m, v, n);
+	for (size_t i = 0; i < m->nlabels; i++) {
 		metrics_remove_of(m->held, m->labels[i], ARRAY_SIZE(held_labels));
+		if (m->partitions)
+			metrics_remove_of(m->partitions, m->labels[i], PARTITION_LABELS);
+	}
 	arena_clear(&m->arena);
 	m->labels = arena_calloc(&m->arena, sizeof(*m->labels) * (n + 1));
 	m->nlabels = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct str from[] = { str_from(v[i].device), v[i].gpu, v[i].claim.ns,
-					    v[i].claim.name };
+					    v[i].claim.name, v[i].claim.pod };
 
 		for (size_t k = 0; k < ARRAY_SIZE(held_labels); k++)
 			m->labels[i][k] = arena_str(&m->arena, from[k]);

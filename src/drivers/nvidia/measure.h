@@ -2,11 +2,17 @@
  * nvidia_measure - metrics of GPUs and of the claims that hold them.
  *
  *	devplane_nvidia_utilization_ratio, _memory_used_bytes, _memory_total_bytes,
- *	_temperature_celsius, _power_watts, _slowdown, _ecc_corrected_errors,
- *	_ecc_uncorrected_errors: each with gpu and uuid
+ *	_temperature_celsius, _power_watts, _ecc_corrected_errors, _ecc_uncorrected_errors: each
+ *	with gpu and uuid
+ *	devplane_nvidia_slowdown{gpu, uuid, reason}
  *	devplane_nvidia_xids_total{gpu, uuid, xid}
- *	devplane_nvidia_device_held{device, uuid, namespace, claim}: 1 for each device that a claim
- *	holds; `uuid` is that of the physical GPU, to join with the others
+ *	devplane_nvidia_claim_xids_total{device, uuid, namespace, claim, pod, xid}: until the claim
+ *	is unprepared
+ *	devplane_nvidia_device_held{device, uuid, namespace, claim, pod}: 1 for each device that a
+ *	claim holds; `uuid` is that of the physical GPU, to join with the others; `pod` is empty if
+ *	it is not known
+ *	devplane_nvidia_partition_memory_used_bytes{device, uuid}: of programs on a partition that a
+ *	claim holds
  *
  * Threads: the loop's.
  */
@@ -25,6 +31,12 @@ void nvidia_measure_free(struct nvidia_measure *m); /* NULL allowed */
 void nvidia_measure_gpu(struct nvidia_measure *m, const struct nvml_gpu *g,
 			const struct nvml_sample *s);
 void nvidia_measure_xid(struct nvidia_measure *m, const struct nvml_gpu *g, uint32_t xid);
+/* The same for a claim that has the device of the Xid. */
+void nvidia_measure_fault(struct nvidia_measure *m, const struct gpu_holder *h, uint32_t xid);
+
+/* The processes of the holder's GPU. Full GPUs are left out: nvidia_measure_gpu() has them. */
+void nvidia_measure_partition(struct nvidia_measure *m, const struct gpu_holder *h,
+			      const struct nvml_process *v, size_t n);
 
 /* Replaces the list of holders. */
 void nvidia_measure_holders(struct nvidia_measure *m, const struct gpu_holder *v, size_t n);

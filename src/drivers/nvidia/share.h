@@ -1,8 +1,8 @@
 /*
  * nvidia_share - time slices and MPS daemons of claims, for as long as these are prepared.
  *
- * An MPS daemon outlives the driver, because its clients would die with it. If the driver was
- * restarted since, the daemon of a claim runs unattended until the claim is unprepared.
+ * An MPS daemon outlives the driver, because its clients would die with it; so does a time slice. A
+ * file has what the claim shares. The next run of the driver takes it over, or undoes it.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NVIDIA_SHARE_H
@@ -25,14 +25,22 @@ struct nvidia_share_device {
 	int64_t memory_mib; /* limit of each program; 0: none */
 	int32_t threads; /* percent, or GPU_THREADS_UNSET */
 	bool multi_user;
+	/* The GPU is in compute mode "exclusive process": the MPS server takes it at once. */
+	bool exclusive;
 };
 
-/* Daemons have their folders below `dir`. All is borrowed. */
-struct nvidia_shares *nvidia_shares_new(struct loop *l, const struct log *log, const char *dir);
+/*
+ * Records and daemons have their folders below `dir`. Programs of NVIDIA are those below `root` and
+ * `driver_root`, as in gpu_share/tool.h. `l`, `log` and `dir` are borrowed.
+ */
+struct nvidia_shares *nvidia_shares_new(struct loop *l, const struct log *log, const char *dir,
+					const char *root, const char *driver_root);
+/* The folder of the libraries that these programs need, on the machine. */
+void nvidia_shares_set_libraries(struct nvidia_shares *s, const char *root, const char *folder);
 /* Forgets all of them; daemons continue. NULL allowed. */
 void nvidia_shares_free(struct nvidia_shares *s);
 
-/* Ends daemons of claims that `knows` returns false for. */
+/* Ends what claims share that `knows` returns false for, and takes over the others. */
 void nvidia_shares_sweep(struct nvidia_shares *s, bool (*knows)(void *arg, const char *uid),
 			 void *arg);
 

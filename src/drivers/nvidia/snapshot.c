@@ -7,6 +7,7 @@
 #include "base/core/mem.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/gpu_cdi/proc.h"
+#include "drivers/nvidia/known.h"
 
 struct nvidia_snapshot *nvidia_snapshot_new(void)
 {
@@ -66,6 +67,35 @@ static int read_source(struct nvidia_snapshot *s, struct nvml *n, const struct n
 	return 0;
 }
 
+static bool has_gpu(const struct nvidia_snapshot *s, struct str uuid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (str_eq(s->sources[i].gpu.uuid, uuid))
+			return true;
+	return false;
+}
+
+/* Damaged text is no reason to fail: the GPUs that work are served. */
+static void add_lost(struct nvidia_snapshot *s, const struct nvidia_read *r)
+{
+	struct gpu_source *known = NULL, *all;
+	size_t n = 0;
+
+	if (!s->skipped.n || !r->known.n ||
+	    nvidia_known_parse(&s->arena, r->known, r->boot_id, &known, &n, NULL) < 0)
+		return;
+	all = ARENA_ARRAY(&s->arena, struct gpu_source, s->n + n + 1);
+	for (size_t i = 0; i < s->n; i++)
+		all[i] = s->sources[i];
+	s->sources = all;
+	for (size_t i = 0; i < n; i++) {
+		if (has_gpu(s, known[i].gpu.uuid))
+			continue;
+		all[s->n++] = known[i];
+		s->nlost++;
+	}
+}
+
 int nvidia_snapshot_read(struct nvidia_snapshot *s, struct nvml *n, const struct nvidia_read *r,
 			 struct error *err)
 {
@@ -79,15 +109,18 @@ int nvidia_snapshot_read(struct nvidia_snapshot *s, struct nvml *n, const struct
 		s->sources[i].gpu = gpus[i];
 		failed = read_source(s, n, r, &s->sources[i], err);
 	}
+	if (failed == 0)
+		add_lost(s, r);
 	find_libraries(s, r);
 	return failed;
 }
 
-struct nvml_gpu *nvidia_snapshot_gpus(struct nvidia_snapshot *s)
+struct nvml_gpu *nvidia_snapshot_gpus(struct nvidia_snapshot *s, size_t *count)
 {
 	struct nvml_gpu *v = ARENA_ARRAY(&s->arena, struct nvml_gpu, s->n + 1);
 
-	for (size_t i = 0; i < s->n; i++)
+	*count = s->n - s->nlost;
+	for (size_t i = 0; i < *count; i++)
 		v[i] = s->sources[i].gpu;
 	return v;
 }

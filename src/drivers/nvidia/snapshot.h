@@ -19,13 +19,15 @@ struct nvidia_read {
 	bool mig, static_mig;
 	enum gpu_shares shares;
 	uint32_t share_count;
+	struct str known; /* as nvidia_known_print() wrote it; may be empty */
+	const char *boot_id;
 };
 
 struct nvidia_snapshot {
 	unsigned refs;
 	struct arena arena;
-	struct gpu_source *sources;
-	size_t n;
+	struct gpu_source *sources; /* those that can be read, then those that are lost */
+	size_t n, nlost; /* of all, and of lost ones; these have no handle */
 	struct gpu_inventory inventory;
 	struct gpu_libraries libraries;
 	struct error no_libraries; /* code 0: they were found */
@@ -36,12 +38,15 @@ struct nvidia_snapshot *nvidia_snapshot_new(void);
 struct nvidia_snapshot *nvidia_snapshot_ref(struct nvidia_snapshot *s);
 void nvidia_snapshot_unref(struct nvidia_snapshot *s); /* NULL allowed */
 
-/* First part: the GPUs, and the libraries for containers. */
+/*
+ * First part: the GPUs, and the libraries for containers. If some GPUs cannot be read, those of
+ * `known` that are missing are added: they are lost.
+ */
 int nvidia_snapshot_read(struct nvidia_snapshot *s, struct nvml *n, const struct nvidia_read *r,
 			 struct error *err);
 
-/* The GPUs as an array, for gpu_prepare_start(). Allocated in the snapshot. */
-struct nvml_gpu *nvidia_snapshot_gpus(struct nvidia_snapshot *s);
+/* The GPUs that are not lost, for gpu_prepare_start(). Allocated in the snapshot. */
+struct nvml_gpu *nvidia_snapshot_gpus(struct nvidia_snapshot *s, size_t *count);
 
 /* Second part: instances of others, as `p` sees them, and the devices. */
 int nvidia_snapshot_finish(struct nvidia_snapshot *s, struct nvml *n, const struct nvidia_read *r,

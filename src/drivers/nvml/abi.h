@@ -182,6 +182,8 @@ _Static_assert(sizeof(struct nvml_abi_temperature) == 12, "nvmlTemperature_v1_t"
 	X(nvmlDeviceGetPciInfo_v3, (void *device, struct nvml_abi_pci *pci))                       \
 	X(nvmlDeviceGetMemoryInfo, (void *device, struct nvml_abi_memory *memory))                 \
 	X(nvmlDeviceGetAddressingMode, (void *device, struct nvml_abi_addressing *mode))           \
+	X(nvmlDeviceGetComputeMode, (void *device, unsigned int *mode))                            \
+	X(nvmlDeviceSetComputeMode, (void *device, unsigned int mode))                             \
 	X(nvmlDeviceGetMigMode, (void *device, unsigned int *mode, unsigned int *pending))         \
 	X(nvmlDeviceSetMigMode, (void *device, unsigned int mode, int *activation))                \
 	X(nvmlDeviceGetGpuInstanceProfileInfoV,                                                    \

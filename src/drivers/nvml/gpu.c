@@ -93,6 +93,22 @@ int nvml_get_mig(struct nvml *n, const struct nvml_gpu *g, enum nvml_mig *ret, s
 	return gpu_mig(n, g->handle, ret, &pending, err);
 }
 
+int nvml_get_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode *ret,
+			  struct error *err)
+{
+	unsigned int mode = NVML_COMPUTE_DEFAULT;
+	int r = NVML_CALL(n, err, nvmlDeviceGetComputeMode, g->handle, &mode);
+
+	*ret = (enum nvml_compute_mode)mode;
+	return r;
+}
+
+int nvml_set_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode mode,
+			  struct error *err)
+{
+	return NVML_CALL(n, err, nvmlDeviceSetComputeMode, g->handle, (unsigned int)mode);
+}
+
 static int gpu_identity(const struct nvml *n, struct arena *a, struct nvml_gpu *g,
 			struct error *err)
 {

@@ -29,7 +29,9 @@ static int nvml_each_profile(const struct nvml *n, void *device,
 		struct nvml_abi_profile p = {
 			.version = NVML_ABI_VERSION(struct nvml_abi_profile, 2),
 		};
-		int code = n->call.nvmlDeviceGetGpuInstanceProfileInfoV(device, number, &p), r;
+		int code = NVML_TIMED(
+			n, n->call.nvmlDeviceGetGpuInstanceProfileInfoV(device, number, &p));
+		int r;
 
 		/* Behind the last number that the library knows. */
 		if (code == NVML_CODE_INVALID_ARGUMENT && number > 0)
@@ -124,6 +126,15 @@ int nvml_profiles(struct nvml *n, const struct nvml_gpu *g, struct arena *a,
 
 /* --- mode ------------------------------------------------------------------------------------ */
 
+static int mig_advise(int r, struct error *err)
+{
+	return r == -ERR_FORBIDDEN
+		       ? error_wrap(err, r,
+				    "run the driver as root, in a privileged container that has "
+				    "the machine's /dev and /proc")
+		       : r;
+}
+
 int nvml_set_mig(struct nvml *n, const struct nvml_gpu *g, bool on, struct error *err)
 {
 	/* A refused call leaves it untouched; one that is accepted may still not take effect. */
@@ -138,6 +149,7 @@ int nvml_set_mig(struct nvml *n, const struct nvml_gpu *g, bool on, struct error
 		r = nvml_get_mig(n, g, &now, err);
 	if (r == 0 && now != (on ? NVML_MIG_ON : NVML_MIG_OFF))
 		r = error_set(err, ERR_GONE, "the new mode waits for a reset of the GPU");
+	r = mig_advise(r, err);
 	return r < 0 ? error_wrap(err, r, "switch MIG %s", on ? "on" : "off") : 0;
 }
 
@@ -150,14 +162,19 @@ static int mig_compute_profile(const struct nvml *n, void *gi, unsigned int numb
 	return NVML_CALL(n, NULL, nvmlGpuInstanceGetComputeInstanceProfileInfo, gi, number, 0, p);
 }
 
-static void mig_note_compute(struct nvml_instance *i, uint32_t id)
+static int mig_note_compute(const struct nvml *n, struct nvml_instance *i, void *handle,
+			    struct error *err)
 {
-	for (size_t k = 0; k < i->ncompute; k++) {
-		if (i->compute[k] == id)
-			return;
+	struct nvml_abi_ci info = { 0 };
+	int r = NVML_CALL(n, err, nvmlComputeInstanceGetInfo_v2, handle, &info);
+
+	for (size_t k = 0; r == 0 && k < i->ncompute; k++) {
+		if (i->compute[k] == info.id)
+			return 0;
 	}
-	if (i->ncompute < NVML_COMPUTE_MAX)
-		i->compute[i->ncompute++] = id;
+	if (r == 0 && i->ncompute < NVML_COMPUTE_MAX)
+		i->compute[i->ncompute++] = info.id;
+	return r;
 }
 
 static int mig_list_compute(const struct nvml *n, void *gi, struct nvml_instance *i,
@@ -173,14 +190,8 @@ static int mig_list_compute(const struct nvml *n, void *gi, struct nvml_instance
 			continue;
 		r = NVML_CALL(n, err, nvmlGpuInstanceGetComputeInstances, gi, p.id, handles,
 			      &count);
-		for (unsigned int k = 0; r == 0 && k < MIN(count, (unsigned int)MIG_LIST_MAX);
-		     k++) {
-			struct nvml_abi_ci info = { 0 };
-
-			r = NVML_CALL(n, err, nvmlComputeInstanceGetInfo_v2, handles[k], &info);
-			if (r == 0)
-				mig_note_compute(i, info.id);
-		}
+		for (unsigned int k = 0; r == 0 && k < MIN(count, (unsigned int)MIG_LIST_MAX); k++)
+			r = mig_note_compute(n, i, handles[k], err);
 		if (r < 0)
 			return r;
 	}
@@ -253,7 +264,7 @@ int nvml_create_instance(struct nvml *n, const struct nvml_gpu *g, uint32_t prof
 	r = NVML_CALL(n, err, nvmlDeviceCreateGpuInstanceWithPlacement, g->handle, profile, &at,
 		      &handle);
 	if (r < 0)
-		return r;
+		return mig_advise(r, err);
 	r = NVML_CALL(n, err, nvmlGpuInstanceGetInfo, handle, &info);
 	if (r < 0) {
 		/* Its id is unknown, so the caller could not destroy it. */
@@ -307,7 +318,7 @@ int nvml_create_compute(struct nvml *n, const struct nvml_gpu *g, uint32_t gi, u
 		r = NVML_CALL(n, err, nvmlGpuInstanceCreateComputeInstance, instance, profile,
 			      &handle);
 	if (r < 0)
-		return r;
+		return mig_advise(r, err);
 	r = NVML_CALL(n, err, nvmlComputeInstanceGetInfo_v2, handle, &info);
 	if (r < 0) {
 		(void)NVML_CALL(n, NULL, nvmlComputeInstanceDestroy, handle);

@@ -1,4 +1,5 @@
 /* MIG on the fake library: profiles, codes of NVML, ids, UUIDs, and every set of placements. */
+#include "base/core/clock.h"
 #include "drivers/nvml/nvml_fixture.h"
 
 #include <unistd.h>
@@ -372,8 +373,39 @@ static void missing_permission_is_reported(void **state)
 {
 	struct nvml_fixture *f = *state;
 
+	struct error err;
+	uint32_t id;
+
 	fake_do(f, "fail nvmlDeviceSetMigMode 4");
-	assert_int_equal(nvml_set_mig(f->nvml, &f->gpus[0], true, NULL), -ERR_FORBIDDEN);
+	assert_int_equal(nvml_set_mig(f->nvml, &f->gpus[0], true, &err), -ERR_FORBIDDEN);
+	assert_non_null(strstr(err.msg, "run the driver as root"));
+	fake_do(f, "heal");
+	assert_int_equal(nvml_set_mig(f->nvml, &f->gpus[0], true, NULL), 0);
+	fake_do(f, "fail nvmlDeviceCreateGpuInstanceWithPlacement 4");
+	assert_int_equal(nvml_create_instance(f->nvml, &f->gpus[0], 19,
+					      (struct nvml_placement){ 0, 1 }, &id, &err),
+			 -ERR_FORBIDDEN);
+	assert_non_null(strstr(err.msg, "run the driver as root"));
+}
+
+/* Else the time of NVML counts as that of the driver. */
+static void calls_that_list_are_timed(void **state)
+{
+	struct nvml_fixture *f = *state;
+	struct nvml_instance *v;
+	struct nvml_process *p;
+	size_t n;
+	int64_t before;
+
+	assert_int_equal(nvml_set_mig(f->nvml, &f->gpus[0], true, NULL), 0);
+	fake_do(f, "slow nvmlDeviceGetGpuInstanceProfileInfoV 20 1");
+	before = nvml_time(f->nvml);
+	assert_int_equal(nvml_instances(f->nvml, &f->gpus[0], &f->arena, &v, &n, NULL), 0);
+	assert_true(nvml_time(f->nvml) - before >= 20 * CLOCK_MS);
+	fake_do(f, "slow nvmlDeviceGetComputeRunningProcesses_v3 20 1");
+	before = nvml_time(f->nvml);
+	assert_int_equal(nvml_processes(f->nvml, &f->gpus[0], &f->arena, &p, &n, NULL), 0);
+	assert_true(nvml_time(f->nvml) - before >= 20 * CLOCK_MS);
 }
 
 static bool has_file(struct nvml_fixture *f, const char *name)
@@ -490,6 +522,7 @@ int main(void)
 		TEST(instances_outlive_the_session),
 		TEST(every_call_on_a_lost_gpu_says_so),
 		TEST(missing_permission_is_reported),
+		TEST(calls_that_list_are_timed),
 		TEST(capability_files_come_and_go_with_instances),
 		TEST(every_set_of_placements_fits_exactly_if_the_table_says_so),
 	};

@@ -18,7 +18,7 @@
  *   -ERR_IO             anything else
  *
  * `err` may be NULL. Memory comes from the arena that is passed.
- * Threads: NVML is thread-safe; struct nvml is immutable after nvml_open().
+ * Threads: NVML is thread-safe; struct nvml is immutable after nvml_open(), but for nvml_time().
  */
 #ifndef DRIVERS_NVML_NVML_H
 #define DRIVERS_NVML_NVML_H
@@ -41,6 +41,9 @@ int nvml_open(const char *path, struct nvml **ret, struct error *err);
 /* Ends the session; NULL allowed. An open session keeps the kernel module from being unloaded. */
 void nvml_close(struct nvml *n);
 
+/* The time that calls through `n` have taken so far, in ns. Waiting for events does not count. */
+int64_t nvml_time(const struct nvml *n);
+
 /* "580.159.04", and CUDA's version as major * 1000 + minor * 10. */
 int nvml_versions(struct nvml *n, struct arena *a, struct str *driver, int *cuda,
 		  struct error *err);
@@ -51,7 +54,7 @@ enum nvml_mig { NVML_MIG_NONE /* the GPU has no MIG */, NVML_MIG_OFF, NVML_MIG_O
 
 /* One physical GPU. `handle` stays valid as long as the session. */
 struct nvml_gpu {
-	void *handle;
+	void *handle; /* NULL: the GPU is lost; only nvml_poll() may get it, and says so */
 	struct str uuid; /* "GPU-.." */
 	struct str name; /* "NVIDIA H200" */
 	struct str brand, architecture; /* "Nvidia", "Hopper" */
@@ -66,6 +69,19 @@ struct nvml_gpu {
 /* A GPU whose details cannot be read is left out and named in `*skipped` (may be NULL). */
 int nvml_gpus(struct nvml *n, struct arena *a, struct nvml_gpu **ret, size_t *count,
 	      struct str *skipped, struct error *err);
+
+/* Who may use the GPU with CUDA; the values are NVML's. */
+enum nvml_compute_mode {
+	NVML_COMPUTE_DEFAULT, /* any number of processes */
+	NVML_COMPUTE_THREAD, /* not used any more */
+	NVML_COMPUTE_PROHIBITED,
+	NVML_COMPUTE_EXCLUSIVE, /* one process, such as the MPS server */
+};
+
+int nvml_get_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode *ret,
+			  struct error *err);
+int nvml_set_compute_mode(struct nvml *n, const struct nvml_gpu *g, enum nvml_compute_mode mode,
+			  struct error *err);
 
 /* --- MIG ------------------------------------------------------------------------------------- */
 
@@ -140,7 +156,14 @@ enum {
 	NVML_KNOWS_REMAPPED = 1 << 1,
 	NVML_KNOWS_CLOCKS = 1 << 2,
 };
-enum { NVML_SLOW_HARDWARE = 0x8, NVML_SLOW_THERMAL = 0x60, NVML_SLOW_POWER_BRAKE = 0x80 };
+enum {
+	NVML_SLOW_POWER_CAP = 0x4, /* usual under load */
+	NVML_SLOW_HARDWARE = 0x8,
+	NVML_SLOW_SOFTWARE_THERMAL = 0x20,
+	NVML_SLOW_HARDWARE_THERMAL = 0x40,
+	NVML_SLOW_THERMAL = NVML_SLOW_SOFTWARE_THERMAL | NVML_SLOW_HARDWARE_THERMAL,
+	NVML_SLOW_POWER_BRAKE = 0x80,
+};
 
 struct nvml_condition {
 	uint32_t known;

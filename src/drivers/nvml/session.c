@@ -63,6 +63,11 @@ static void session_find_symbols(struct nvml *n)
 	*(void **)&n->call.nvmlErrorString = dlsym(n->library, "nvmlErrorString");
 }
 
+int64_t nvml_time(const struct nvml *n)
+{
+	return atomic_load(n->ns);
+}
+
 static const char *session_advice(int code)
 {
 	switch (code) {
@@ -93,16 +98,30 @@ static int session_begin(struct nvml *n, struct error *err)
 	return r < 0 && advice ? error_wrap(err, r, "%s", advice) : r;
 }
 
-int nvml_open(const char *path, struct nvml **ret, struct error *err)
+static struct nvml *session_new(void)
 {
 	struct nvml *n = XNEW(struct nvml);
+
+	n->ns = xcalloc(1, sizeof(*n->ns));
+	return n;
+}
+
+static void session_free(struct nvml *n)
+{
+	free(n->ns);
+	free(n);
+}
+
+int nvml_open(const char *path, struct nvml **ret, struct error *err)
+{
+	struct nvml *n = session_new();
 	int r;
 
 	n->library = dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!n->library) {
 		const char *why = dlerror();
 
-		free(n);
+		session_free(n);
 		return error_set(err, ERR_UNAVAILABLE,
 				 "cannot load NVML: %s; install the NVIDIA driver, or name its "
 				 "libnvidia-ml.so.1",
@@ -112,7 +131,7 @@ int nvml_open(const char *path, struct nvml **ret, struct error *err)
 	r = session_begin(n, err);
 	if (r < 0) {
 		(void)dlclose(n->library);
-		free(n);
+		session_free(n);
 		return error_wrap(err, r, "open NVML");
 	}
 	*ret = n;
@@ -125,7 +144,7 @@ void nvml_close(struct nvml *n)
 		return;
 	(void)n->call.nvmlShutdown();
 	(void)dlclose(n->library);
-	free(n);
+	session_free(n);
 }
 
 int nvml_versions(struct nvml *n, struct arena *a, struct str *driver, int *cuda, struct error *err)

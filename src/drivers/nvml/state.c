@@ -6,6 +6,8 @@
  */
 #include "drivers/nvml/nvml.h"
 
+#include <inttypes.h>
+
 #include "drivers/nvml/nvml_impl.h"
 
 /* Processes at first, and when that is not enough. */
@@ -34,7 +36,8 @@ int nvml_processes(struct nvml *n, const struct nvml_gpu *g, struct arena *a,
 	for (unsigned int room = STATE_PROCESSES;; room *= 2) {
 		struct nvml_abi_process *raw = ARENA_ARRAY(a, struct nvml_abi_process, room);
 		unsigned int found = room;
-		int code = n->call.nvmlDeviceGetComputeRunningProcesses_v3(g->handle, &found, raw);
+		int code = NVML_TIMED(
+			n, n->call.nvmlDeviceGetComputeRunningProcesses_v3(g->handle, &found, raw));
 		int r;
 
 		if (code == NVML_CODE_INSUFFICIENT_SIZE && room < STATE_PROCESSES_MAX)
@@ -82,6 +85,8 @@ int nvml_poll(struct nvml *n, const struct nvml_gpu *g, struct nvml_condition *r
 	unsigned long long reasons = 0;
 	int r;
 
+	if (!g->handle)
+		return error_set(err, ERR_GONE, "GPU %" PRIu32 " is lost", g->minor);
 	r = state_note(state_recovery(n, g->handle, &c.recovery, err), &c.known,
 		       NVML_KNOWS_RECOVERY);
 	if (r == 0)

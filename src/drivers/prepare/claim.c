@@ -59,19 +59,23 @@ void claim_adopt(struct dp_claim *c, struct dp_claim *from)
 
 /* --- from the API server ------------------------------------------------------------------ */
 
-/*
- * A config for "request" also applies to "request/sub". Without names it applies to all requests.
- */
-static bool config_applies(const struct json *config, struct str request)
+/* A config for "request" also names "request/sub". */
+static bool config_names(const struct json *config, struct str request)
 {
 	const struct json *names = json_getz(config, "requests");
 	ptrdiff_t slash = str_chr(request, '/');
 
-	return json_count(names) == 0 || json_has_text(names, request) ||
+	return json_has_text(names, request) ||
 	       (slash > 0 && json_has_text(names, str_of(request.p, (size_t)slash)));
 }
 
-static const struct dp_opaque *make_opaque(struct arena *a, const struct json *config)
+static bool config_applies(const struct json *config, struct str request)
+{
+	return json_count(json_getz(config, "requests")) == 0 || config_names(config, request);
+}
+
+static const struct dp_opaque *make_opaque(struct arena *a, const struct json *config,
+					   struct str request)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OPAQUE_PARAMETERS_MAX * 8);
 	struct dp_opaque *o = ARENA_NEW(a, struct dp_opaque);
@@ -81,6 +85,7 @@ static const struct dp_opaque *make_opaque(struct arena *a, const struct json *c
 	o->source = str_eqz(json_text_at(config, "source"), "FromClaim") ? DP_FROM_CLAIM
 									 : DP_FROM_CLASS;
 	o->parameters = arena_strdup(a, buf_str(&text));
+	o->named = config_names(config, request);
 	return o;
 }
 
@@ -99,7 +104,7 @@ static void add_configs(struct dp_claim *c, struct dp_result *r, const struct js
 			if (claims == (source == DP_FROM_CLAIM) && config_applies(it, request) &&
 			    str_eq(json_text_at(opaque, "driver"), driver) &&
 			    json_getz(opaque, "parameters"))
-				v[r->nconfigs++] = make_opaque(&c->arena, it);
+				v[r->nconfigs++] = make_opaque(&c->arena, it, request);
 		}
 	}
 	r->configs = v;

@@ -29,6 +29,7 @@
 	"\"parameters\":{\"n\":3}}},"                                                            \
 	"{\"source\":\"FromClaim\",\"requests\":[\"a/small\"],\"opaque\":{\"driver\":\"d\","     \
 	"\"parameters\":{\"n\":4}}},"                                                            \
+	"{\"source\":\"FromClaim\",\"opaque\":{\"driver\":\"d\",\"parameters\":{\"n\":6}}},"     \
 	"{\"source\":\"FromClaim\",\"opaque\":{\"driver\":\"other\",\"parameters\":{\"n\":5}}}"  \
 	"]}},\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"q\",\"uid\":\"u-2\"},{"          \
 	"\"apiGroup\":\"example.com\",\"resource\":\"jobs\",\"name\":\"j\",\"uid\":\"u-3\"}]}}"
@@ -64,16 +65,22 @@ static void a_driver_sees_its_own_devices_with_what_was_written_for_them(void **
 	assert_string_equal(r->subrequest, "big");
 	assert_string_equal(r->share_id, "s");
 	assert_int_equal(r->admin, 1);
-	assert_int_equal(r->nconfigs, 3);
+	assert_int_equal(r->nconfigs, 4);
 	assert_string_equal(r->configs[0]->parameters, "{\"n\":2}");
 	assert_int_equal(r->configs[0]->source, DP_FROM_CLASS);
 	assert_string_equal(r->configs[1]->parameters, "{\"n\":1}");
 	assert_string_equal(r->configs[2]->parameters, "{\"n\":3}");
 	assert_int_equal(r->configs[2]->source, DP_FROM_CLAIM);
+	assert_string_equal(r->configs[3]->parameters, "{\"n\":6}");
+	/* A config for all requests, "a", "a/big", and for all requests again. */
+	assert_int_equal(r->configs[0]->named, 0);
+	assert_int_equal(r->configs[1]->named, 1);
+	assert_int_equal(r->configs[2]->named, 1);
+	assert_int_equal(r->configs[3]->named, 0);
 	r = dp_claim_result(c, 1);
 	assert_null(r->subrequest);
 	assert_null(r->share_id);
-	assert_int_equal(r->nconfigs, 1);
+	assert_int_equal(r->nconfigs, 2);
 	assert_null(dp_claim_result(c, 2));
 	claim_free(c);
 }

@@ -72,7 +72,7 @@ struct claim_status {
 	struct list ready, idle; /* of struct subject; the oldest first */
 	size_t nidle, working, bytes;
 	bool full; /* the error was logged */
-	bool used; /* claim_status_set() was called */
+	bool used; /* claim_status_set() or claim_status_expect() was called */
 	struct loop_task task; /* starts ready claims */
 	struct loop_timer end;
 	void (*on_end)(void *arg); /* NULL: not ending */
@@ -594,6 +594,11 @@ void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct
 		j->hearsay = true;
 	else if (j->state == IDLE)
 		claim_status_forget(j);
+}
+
+void claim_status_expect(struct claim_status *s)
+{
+	s->used = true;
 }
 
 void claim_status_clear(struct claim_status *s, struct claim_status_id id)

@@ -53,9 +53,12 @@ void claim_status_set(struct claim_status *s, struct claim_status_id id, struct 
 /*
  * Reports that somebody has just read the claim, with its content as JSON. The first update may
  * then need only one request, and older knowledge is discarded. Does nothing before the first
- * claim_status_set().
+ * claim_status_set() or claim_status_expect().
  */
 void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object);
+
+/* Entries will be set, and the first one is to be written fast. */
+void claim_status_expect(struct claim_status *s);
 
 /* Removes all of the driver's entries from the claim. */
 void claim_status_clear(struct claim_status *s, struct claim_status_id id);

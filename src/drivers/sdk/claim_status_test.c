@@ -208,6 +208,12 @@ static void settle(struct test *t)
 	assert_true(sim_run_until(t->w.sim, is_settled, t, 120000));
 }
 
+static void set_settled(struct test *t, const char *device, uint32_t status, const char *message)
+{
+	set(t, device, status, message);
+	settle(t);
+}
+
 static bool has(const struct test *t, const char *text)
 {
 	return strstr(t->devices, text) != NULL;
@@ -238,15 +244,13 @@ static void a_first_word_is_two_requests_and_a_change_is_one(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_FALSE, "a");
-	settle(t);
+	set_settled(t, "x", DP_FALSE, "a");
 	assert_int_equal(t->reads, 1);
 	assert_int_equal(t->patches, 1);
 	assert_true(has(t, FOREIGN ","));
 	assert_true(has(t, "\"status\":\"False\",\"reason\":\"Because\",\"message\":\"a\""));
 	assert_non_null(strstr(t->body, "{\"metadata\":{\"resourceVersion\":\"7\",\"uid\":\"u\"}"));
-	set(t, "x", DP_FALSE, "b");
-	settle(t);
+	set_settled(t, "x", DP_FALSE, "b");
 	assert_int_equal(t->reads, 1);
 	assert_int_equal(t->patches, 2);
 	assert_true(has(t, "\"message\":\"b\""));
@@ -258,10 +262,8 @@ static void a_status_that_the_server_has_is_not_written(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_int_equal(t->patches, 1);
 	assert_int_equal(t->reads, 1);
 }
@@ -271,17 +273,14 @@ static void a_transition_has_its_own_time(void **state)
 	struct test *t = *state;
 	char first[32], *at;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	at = strstr(t->devices, "\"lastTransitionTime\":\"2024-");
 	assert_non_null(at);
 	(void)snprintf(first, sizeof(first), "%.20s", at + 22);
 	sim_run_for(t->w.sim, 5000);
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_true(has(t, first));
-	set(t, "x", DP_FALSE, "b");
-	settle(t);
+	set_settled(t, "x", DP_FALSE, "b");
 	assert_false(has(t, first));
 	assert_true(has(t, "\"lastTransitionTime\":\"2024-"));
 }
@@ -312,8 +311,7 @@ static void a_word_that_comes_during_a_write_is_written_after_it(void **state)
 	while (t->patches == 0)
 		sim_run_for(t->w.sim, 1);
 	set(t, "x", DP_FALSE, "b");
-	set(t, "y", DP_TRUE, "c");
-	settle(t);
+	set_settled(t, "y", DP_TRUE, "c");
 	assert_true(has(t, "\"message\":\"b\""));
 	assert_true(has(t, "\"message\":\"c\""));
 	assert_false(has(t, "\"message\":\"a\""));
@@ -325,12 +323,10 @@ static void somebody_who_was_faster_is_merged_with(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	set_devices(t,
 		    STR("[{\"driver\":\"e\",\"pool\":\"p\",\"device\":\"x\",\"data\":{\"n\":2}}]"));
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_true(has(t, "\"data\":{\"n\":2}"));
 	assert_true(has(t, "\"message\":\"b\""));
 	assert_int_equal(t->reads, 2);
@@ -344,8 +340,7 @@ static void many_conflicts_are_waited_off_and_end(void **state)
 	struct test *t = *state;
 
 	t->race = 12;
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_int_equal(t->written, 1);
 	assert_int_equal(t->patches, 13);
 	assert_true(has(t, "\"message\":\"a\""));
@@ -355,15 +350,12 @@ static void a_claim_that_is_gone_is_forgotten(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	t->gone = true;
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_int_equal(t->patches, 2);
 	assert_int_equal(t->warnings, 0);
-	set(t, "x", DP_TRUE, "c");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "c");
 	assert_int_equal(t->reads, 2);
 	assert_int_equal(t->patches, 2);
 }
@@ -372,12 +364,10 @@ static void another_claim_of_the_same_name_is_not_written(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	t->uid = "v";
 	set_devices(t, STR("null"));
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_int_equal(t->written, 1);
 	assert_string_equal(t->devices, "null");
 	assert_int_equal(t->warnings, 0);
@@ -388,16 +378,14 @@ static void a_device_that_the_claim_does_not_have_is_not_written(void **state)
 	struct test *t = *state;
 
 	set(t, "z", DP_TRUE, "z");
-	set(t, "y", DP_TRUE, "y");
-	settle(t);
+	set_settled(t, "y", DP_TRUE, "y");
 	assert_int_equal(t->patches, 1);
 	assert_true(has(t, "\"message\":\"y\""));
 	assert_false(has(t, "\"message\":\"z\""));
 	/* Deallocated: the server has dropped the entries, too. */
 	t->results = "null";
 	set_devices(t, STR("null"));
-	set(t, "y", DP_FALSE, "n");
-	settle(t);
+	set_settled(t, "y", DP_FALSE, "n");
 	assert_int_equal(t->written, 1);
 	assert_string_equal(t->devices, "null");
 }
@@ -479,8 +467,7 @@ static void a_flood_is_slowed_down_and_its_last_word_counts(void **state)
 	flood(t, 4900);
 	assert_in_range(t->patches, 65, 71);
 	assert_int_equal(t->reads, 1);
-	set(t, "x", DP_TRUE, "last");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "last");
 	assert_true(has(t, "\"message\":\"last\""));
 	sim_run_for(t->w.sim, 500);
 	set(t, "x", DP_TRUE, "single");
@@ -494,8 +481,7 @@ static void clearing_removes_ours_and_forgets_the_claim(void **state)
 	struct test *t = *state;
 
 	set(t, "x", DP_TRUE, "a");
-	set(t, "y", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "y", DP_TRUE, "b");
 	claim_status_clear(t->status, claim());
 	settle(t);
 	assert_string_equal(t->devices, "[" FOREIGN "]");
@@ -507,8 +493,7 @@ static void clearing_removes_ours_and_forgets_the_claim(void **state)
 	/* Clearing also drops entries that are not written yet. */
 	set(t, "x", DP_TRUE, "a");
 	claim_status_clear(t->status, claim());
-	set(t, "y", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "y", DP_TRUE, "b");
 	assert_true(has(t, "\"device\":\"y\""));
 	assert_false(has(t, "\"driver\":\"d\",\"pool\":\"p\",\"device\":\"x\""));
 	assert_int_equal(t->patches, 3);
@@ -588,17 +573,27 @@ static void a_claim_that_was_just_read_is_not_read_again(void **state)
 
 	/* Nobody ever said a word: nothing is kept. */
 	tell_seen(t);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_int_equal(t->reads, 1);
 	claim_status_clear(t->status, claim());
 	settle(t);
 	tell_seen(t);
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_int_equal(t->reads, 1);
 	assert_int_equal(t->patches, 3);
 	assert_true(has(t, "\"message\":\"b\""));
+}
+
+static void an_expected_first_word_is_one_request(void **state)
+{
+	struct test *t = *state;
+
+	claim_status_expect(t->status);
+	tell_seen(t);
+	set_settled(t, "x", DP_TRUE, "a");
+	assert_int_equal(t->reads, 0);
+	assert_int_equal(t->patches, 1);
+	assert_true(has(t, "\"message\":\"a\""));
 }
 
 /* It was read before our own write had come to the server. */
@@ -607,15 +602,13 @@ static void an_old_copy_of_the_claim_is_ignored(void **state)
 	CLEANUP(buf_release) struct buf old = BUF_INIT(MIB);
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	print_claim(t, &old);
 	claim_status_clear(t->status, claim());
 	settle(t);
 	assert_false(has(t, "\"message\":\"a\""));
 	claim_status_seen(t->status, claim(), buf_str(&old));
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_true(has(t, "\"message\":\"a\""));
 	/* Nor if it is not a claim, or a different one. */
 	claim_status_clear(t->status, claim());
@@ -623,8 +616,7 @@ static void an_old_copy_of_the_claim_is_ignored(void **state)
 	claim_status_seen(t->status, claim(), STR("{\"metadata\":{\"resourceVersion\":\"1\"}}"));
 	claim_status_seen(t->status, claim(), STR("{"));
 	assert_int_equal(claim_status_waiting(t->status), 0);
-	set(t, "x", DP_TRUE, "c");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "c");
 	assert_true(has(t, "\"message\":\"c\""));
 }
 
@@ -633,20 +625,17 @@ static void a_removed_status_is_written_again(void **state)
 {
 	struct test *t = *state;
 
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	set_devices(t, STR("[]"));
 	tell_seen(t);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_true(has(t, "\"message\":\"a\""));
 	assert_int_equal(t->reads, 1);
 	assert_int_equal(t->patches, 2);
 	/* Nobody says that he has read it: then it is what we know that is too old. */
 	set_devices(t, STR("[]"));
 	sim_run_for(t->w.sim, 10000);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_true(has(t, "\"message\":\"a\""));
 	assert_int_equal(t->reads, 2);
 	assert_int_equal(t->patches, 3);
@@ -657,20 +646,17 @@ static void another_device_of_the_same_claim_is_written(void **state)
 	struct test *t = *state;
 
 	t->results = "[" RESULT("d", "x") "]";
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	t->results = "[" RESULT("d", "y") "]";
 	set_devices(t, STR("[]"));
 	tell_seen(t);
-	set(t, "y", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "y", DP_TRUE, "b");
 	assert_true(has(t, "\"message\":\"b\""));
 	assert_int_equal(t->reads, 1);
 	t->results = "[" RESULT("d", "x") "]";
 	set_devices(t, STR("[]"));
 	sim_run_for(t->w.sim, 10000);
-	set(t, "x", DP_TRUE, "c");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "c");
 	assert_true(has(t, "\"message\":\"c\""));
 	assert_int_equal(t->reads, 2);
 }
@@ -686,8 +672,7 @@ static void a_claim_seen_during_a_write_is_not_overlooked(void **state)
 	assert_int_equal(claim_status_waiting(t->status), 1);
 	set_devices(t, STR("[]"));
 	tell_seen(t);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_true(has(t, "\"message\":\"a\""));
 }
 
@@ -735,8 +720,7 @@ static void memory_is_bounded_and_the_loss_is_told_once(void **state)
 	assert_int_equal(t->errors, 1);
 	/* The server has no such claims, so all entries are dropped, and there is room again. */
 	settle(t);
-	set(t, "x", DP_TRUE, "a");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "a");
 	assert_int_equal(t->written, 1);
 }
 
@@ -749,8 +733,7 @@ static void a_word_that_takes_no_room_is_never_lost(void **state)
 	say_large(t, most, CONDITION_MESSAGE_MAX);
 	say_large(t, 1000, 1);
 	assert_true(t->errors > 0);
-	set(t, "x", DP_TRUE, "b");
-	settle(t);
+	set_settled(t, "x", DP_TRUE, "b");
 	assert_true(has(t, "\"message\":\"b\""));
 	set(t, "x", DP_TRUE, "c");
 	say_large(t, most, CONDITION_MESSAGE_MAX);
@@ -785,6 +768,7 @@ int main(void)
 		TEST(the_end_does_not_wait_for_ever),
 		TEST(an_end_without_words_comes_at_once),
 		TEST(a_claim_that_was_just_read_is_not_read_again),
+		TEST(an_expected_first_word_is_one_request),
 		TEST(an_old_copy_of_the_claim_is_ignored),
 		TEST(a_removed_status_is_written_again),
 		TEST(another_device_of_the_same_claim_is_written),

@@ -415,6 +415,17 @@ int pki_issue(const struct pki_ca *ca, const struct pki_leaf *leaf, const struct
 	return r;
 }
 
+int pki_issue_alone(struct str ca_name, const struct pki_leaf *leaf, const struct clock *clock,
+		    struct buf *cert, struct buf *key, struct error *err)
+{
+	CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
+	int r = pki_ca_new(ca_name, leaf->lifetime, clock, &ca, err);
+
+	if (r == 0)
+		r = pki_issue(ca, leaf, clock, cert, key, err);
+	return r < 0 ? r : pki_ca_cert(ca, cert, err);
+}
+
 int pki_key_new(struct buf *key, struct error *err)
 {
 	CLEANUP(EVP_PKEY_free) EVP_PKEY *pkey = NULL;

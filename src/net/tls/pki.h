@@ -50,6 +50,13 @@ struct pki_leaf {
 int pki_issue(const struct pki_ca *ca, const struct pki_leaf *leaf, const struct clock *clock,
 	      struct buf *cert, struct buf *key, struct error *err);
 
+/*
+ * The same with a CA of its own, which is called `ca_name`. Its key is not kept. Appends the CA's
+ * certificate after the leaf's, so that `cert` is a chain to serve and a file to trust.
+ */
+int pki_issue_alone(struct str ca_name, const struct pki_leaf *leaf, const struct clock *clock,
+		    struct buf *cert, struct buf *key, struct error *err);
+
 /* Appends a new private key without a certificate, for example for signing tokens. */
 int pki_key_new(struct buf *key, struct error *err);
 

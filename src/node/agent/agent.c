@@ -15,6 +15,8 @@
 #include "base/system/file.h"
 #include "client/events/recorder.h"
 #include "node/agent/agent_impl.h"
+#include "node/agent/statics.h"
+#include "node/agent/upkeep.h"
 #include "node/claims/claims.h"
 #include "node/host/saver.h"
 #include "node/kubelet/server.h"
@@ -92,6 +94,9 @@ static void agent_on_node(void *arg, const struct json *node)
 	arena_clear(&a->node_arena);
 	a->node = NULL;
 	(void)json_copy(&a->node_arena, node, &a->node, NULL);
+	/* While the agent ends, parts are gone. */
+	if (a->statics)
+		agent_statics_follow(a->statics);
 	if (a->host.volumes)
 		volumes_set_allocatable(a->host.volumes, node_object_cpu_milli(a->host.node),
 					node_object_memory(a->host.node));
@@ -184,7 +189,6 @@ static int make_node(struct agent *a, struct error *err)
 		.register_node = true,
 		.max_pods = o->max_pods,
 		.root_dir = o->root_dir,
-		.procfs = o->runtime_endpoint ? (o->procfs ? o->procfs : "/proc") : NULL,
 		.machine = &a->machine,
 		.assign = a->host.assign,
 		.health = gates_on(&o->gates, GATE_ResourceHealthStatus) ? a->host.health : NULL,
@@ -305,6 +309,8 @@ static int make_parts(struct agent *a, struct error *err)
 								     .log = a->opts.log });
 	slice_cleaner_all(a->cleaner);
 	agent_pods_start(a);
+	a->upkeep = agent_upkeep_new(a);
+	agent_statics_start(a->statics);
 	agent_logs_start(a);
 	informers_start(a->informers);
 	return 0;
@@ -344,6 +350,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	a->health_path = arena_printf(&a->arena, "%s/devplane_health_state", opts->root_dir);
 	loop_timer_init(&a->stop_timer, opts->loop, on_stop_timer);
 	agent_pods_init(a);
+	a->statics = agent_statics_new(a, opts->manifest_path, opts->manifest_period_ms);
 	agent_devices_init(a);
 	agent_machine_init(a);
 	agent_make_metrics(a);
@@ -364,11 +371,13 @@ static void silence(struct agent *a)
 	if (a->pods)
 		informer_remove_handler(&a->handler);
 	a->pods = NULL;
+	agent_statics_free(TAKE(a->statics));
 	claims_free(TAKE(a->host.claims));
 	probes_free(TAKE(a->host.probes));
 	volumes_free(TAKE(a->host.volumes));
 	sources_free(TAKE(a->host.sources));
 	runtime_free(TAKE(a->host.runtime));
+	agent_upkeep_free(TAKE(a->upkeep));
 	agent_logs_release(a);
 	agent_pods_release(a);
 	agent_devices_release(a);

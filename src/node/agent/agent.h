@@ -2,7 +2,7 @@
  * agent - a node agent: combines all parts of src/node.
  *
  * Registers the node, watches its pods, runs a worker (worker.h) for each pod, and serves the
- * kubelet's API (kubelet/server.h). Static pods in a folder are not supported.
+ * kubelet's API (kubelet/server.h). It also runs the static pods of a folder (statics.h).
  * Threads: the loop's. Several agents may share one loop (hollow nodes).
  */
 #ifndef NODE_AGENT_AGENT_H
@@ -13,7 +13,9 @@
 #include "net/loop/addr.h"
 #include "node/assign/assign.h"
 #include "node/container/cdi.h"
+#include "node/eviction/eviction.h"
 #include "node/host/machine.h"
+#include "node/images/image_book.h"
 #include "node/podresources/server.h"
 #include "node/worker/device_policy.h"
 
@@ -30,6 +32,7 @@ struct agent_api_opts {
 	struct addr at; /* port 0: any */
 	const char *cert_file, *key_file; /* NULL: the agent generates its own */
 	const char *client_ca_file; /* or NULL: no client certificates */
+	const char *log_dir; /* of the machine, served as /logs/; NULL: not served */
 	bool anonymous;
 };
 
@@ -49,6 +52,8 @@ struct agent_opts {
 	struct cdi_dirs cdi_dirs;
 	const char *log_root; /* of pods' logs; NULL: /var/log/pods */
 	const char *node_ip; /* or NULL */
+	const char *manifest_path; /* folder or file of static pods; NULL: none */
+	int64_t manifest_period_ms; /* how often it is looked at; 0: 20 s */
 	bool no_seccomp_default; /* containers that name no seccomp profile get none */
 	const char *resolv_conf; /* the node's; NULL: ETC/resolv.conf */
 	const char *cluster_domain; /* or NULL */
@@ -76,6 +81,8 @@ struct agent_opts {
 	struct podres_server_opts podres;
 	struct agent_api_opts api;
 	struct agent_log_opts logs;
+	struct image_policy images;
+	struct eviction_config eviction;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };

@@ -13,6 +13,8 @@
 #include "node/health/health.h"
 #include "node/worker/worker.h"
 
+struct agent_statics;
+struct agent_upkeep;
 struct kubelet_server;
 struct log_keeper;
 struct slice_cleaner;
@@ -72,6 +74,9 @@ struct agent {
 	struct arena node_arena;
 	struct arena arena; /* texts that live as long as the agent */
 	char *id_prefix;
+
+	struct agent_statics *statics;
+	struct agent_upkeep *upkeep;
 
 	/* The runtime. */
 	struct loop_timer condition_timer;

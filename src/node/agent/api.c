@@ -10,20 +10,27 @@
 #include "client/informer/cached.h"
 #include "net/loop/addr.h"
 #include "node/agent/agent_impl.h"
+#include "node/agent/statics.h"
 #include "node/kubelet/server.h"
 #include "node/kubelet/tls.h"
 #include "node/registration/object.h"
 
 /* --- lookup ----------------------------------------------------------------------- */
 
-/* Returns the worker of the API's pod with that name. */
+/* Returns the worker of the pod with that name. */
 static struct worker *find_pod(const struct agent *a, const struct kubelet_route *route,
 			       struct error *err)
 {
 	const struct cached *o = a->pods ? cache_get_in(informer_cache(a->pods), route->ns,
 							route->pod)
 					 : NULL;
-	struct worker *w = o ? agent_worker(a, o->uid) : NULL;
+	struct worker *w = agent_statics_worker(a->statics, route->ns, route->pod);
+
+	/* A uid names the static pod or its mirror pod. */
+	if (w && (!o || str_eq(route->uid, o->uid)))
+		return w;
+	if (!w && o)
+		w = agent_worker(a, o->uid);
 
 	if (!w || (route->uid.n > 0 && !str_eq(route->uid, worker_uid(w)))) {
 		(void)error_set(err, ERR_NOT_FOUND, "pod \"%.*s\" does not exist",
@@ -290,6 +297,7 @@ int agent_api_start(struct agent *a, struct error *err)
 					 .client = a->opts.client,
 					 .node_name = a->opts.node_name,
 					 .anonymous = api->anonymous,
+					 .log_dir = api->log_dir,
 					 .runtime = a->host.runtime,
 					 .host = &host,
 					 .arg = a,

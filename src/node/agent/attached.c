@@ -11,6 +11,7 @@ struct attached {
 	struct podres *book;
 	struct podres_server *server;
 	struct attach *attach;
+	struct beside *beside; /* NULL: without health */
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -23,22 +24,56 @@ static void on_known(void *arg)
 		podres_server_begin(n->server);
 }
 
+static int make_beside(struct attached *n, const struct attached_opts *opts, struct error *err)
+{
+	struct beside_opts o = opts->health;
+
+	if (opts->no_health)
+		return 0;
+	o.loop = opts->attach.loop;
+	o.client = opts->attach.client;
+	o.node_name = opts->attach.node_name;
+	o.metrics = opts->attach.metrics;
+	o.log = opts->attach.log;
+	o.book = n->book;
+	return beside_new(&o, &n->beside, err);
+}
+
+/* With the health of devices, if that is wanted. */
+static int make_attach(struct attached *n, const struct attached_opts *opts, struct error *err)
+{
+	struct attach_opts o = opts->attach;
+	struct attach_hooks hooks;
+	int r = make_beside(n, opts, err);
+
+	if (r < 0)
+		return r;
+	o.book = n->book;
+	o.on_known = on_known;
+	o.arg = n;
+	if (n->beside) {
+		hooks = beside_hooks(n->beside);
+		o.hooks = &hooks;
+	}
+	r = attach_new(&o, &n->attach, err);
+	if (r == 0 && n->beside)
+		beside_follow(n->beside, attach_pods(n->attach), attach_node(n->attach));
+	return r;
+}
+
 int attached_new(const struct attached_opts *opts, struct attached **ret_attached,
 		 struct error *err)
 {
 	struct attached *n = XNEW(struct attached);
 	struct podres_server_opts server = opts->server;
-	struct attach_opts attach = opts->attach;
 	int r;
 
-	n->book = podres_new(clock_wall(loop_clock(attach.loop)) / 1000);
-	server.book = attach.book = n->book;
+	n->book = podres_new(clock_wall(loop_clock(opts->attach.loop)) / 1000);
+	server.book = n->book;
 	server.waits = true;
-	attach.on_known = on_known;
-	attach.arg = n;
 	r = podres_server_new(&server, &n->server, err);
 	if (r == 0)
-		r = attach_new(&attach, &n->attach, err);
+		r = make_attach(n, opts, err);
 	if (r < 0) {
 		attached_free(n);
 		return r;
@@ -47,11 +82,21 @@ int attached_new(const struct attached_opts *opts, struct attached **ret_attache
 	return 0;
 }
 
-static void on_server_closed(void *arg)
+static void on_beside_stopped(void *arg)
 {
 	struct attached *n = arg;
 
 	attach_stop(n->attach, n->done, n->arg);
+}
+
+static void on_server_closed(void *arg)
+{
+	struct attached *n = arg;
+
+	if (n->beside)
+		beside_stop(n->beside, on_beside_stopped, n);
+	else
+		on_beside_stopped(n);
 }
 
 void attached_stop(struct attached *n, void (*done)(void *arg), void *arg)
@@ -67,6 +112,7 @@ void attached_free(struct attached *n)
 		return;
 	attach_free(n->attach);
 	podres_server_free(n->server);
+	beside_free(n->beside);
 	podres_free(n->book);
 	free(n);
 }

@@ -1,19 +1,25 @@
 /*
- * attached - `devplane node --attach`: a book of resources filled from the local kubelet, and
- * the PodResources server on it (PodResources watch KEP).
+ * attached - `devplane node --attach`: a book of resources filled from the local kubelet, the
+ * PodResources server on it (PodResources watch KEP), and the health of its devices (KEP-4680).
  */
 #ifndef NODE_AGENT_ATTACHED_H
 #define NODE_AGENT_ATTACHED_H
 
 #include "node/attach/attach.h"
+#include "node/beside/beside.h"
 #include "node/podresources/server.h"
 
 struct attached;
 
-/* The `book` members of both are set here. `server.path` is required. */
+/*
+ * The `book` members, attach's hooks, and health's loop, client, node's name, metrics and log are
+ * set here. `server.path` is required.
+ */
 struct attached_opts {
 	struct attach_opts attach;
 	struct podres_server_opts server;
+	struct beside_opts health;
+	bool no_health; /* `health` is not used */
 };
 
 int attached_new(const struct attached_opts *opts, struct attached **ret_attached,

@@ -9,6 +9,8 @@
 #include "base/report/log.h"
 #include "client/informer/cached.h"
 #include "node/agent/agent_impl.h"
+#include "node/agent/statics.h"
+#include "node/agent/upkeep.h"
 #include "node/claims/claims.h"
 #include "node/pod/fit.h"
 #include "node/registration/object.h"
@@ -110,10 +112,15 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 				 .used = used_of,
 				 .arg = a };
 	struct fit_sum used = { 0 };
+	char message[128];
 	struct str key;
 	size_t at = 0;
 	void *w;
 
+	if (!agent_upkeep_admits(a->upkeep, pod, message)) {
+		(void)snprintf(ret_reason, FIT_REASON_SIZE, "Evicted");
+		return error_set(err, ERR_INVALID, "%s", message);
+	}
 	while (map_next(&a->workers, &at, &key, &w)) {
 		if (worker_admitted(w) && !str_eq(key, pod->uid))
 			fit_sum_add(&used, worker_asks(w));
@@ -258,6 +265,12 @@ bool agent_recovering(void *arg)
 	return a->recovering;
 }
 
+/* All pods that this agent should run are known: those of the API and those of manifests. */
+static bool pods_known(const struct agent *a)
+{
+	return informer_synced(a->pods) && agent_statics_known(a->statics);
+}
+
 static void pods_on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
 {
 	struct agent *a = arg;
@@ -280,10 +293,10 @@ static void pods_on_list(void *arg, const struct runtime_pods *pods, const struc
 	map_init(&seen);
 	for (size_t i = 0; i < pods->n; i++) {
 		(void)map_put(&seen, pods->v[i].uid, (void *)&pods->v[i]);
-		if (informer_synced(a->pods) && !agent_worker(a, pods->v[i].uid))
+		if (pods_known(a) && !agent_worker(a, pods->v[i].uid))
 			end_orphan(a, &pods->v[i]);
 	}
-	if (a->left_over && informer_synced(a->pods))
+	if (a->left_over && pods_known(a))
 		clear_left_over(a, &seen);
 	while (map_next(&a->workers, &at, &key, &w))
 		worker_seen(w, map_get(&seen, key), a->looks);
@@ -369,6 +382,8 @@ static void pods_take(struct agent *a, struct cached *o)
 		log_warn(a->opts.log, "cannot read a pod", LOG_STR("pod", o->key), LOG_ERR(&err));
 		return;
 	}
+	if (agent_statics_mirror(a->statics, pod))
+		return;
 	w = agent_worker(a, pod->uid);
 	if (w) {
 		worker_update(w, pod);
@@ -393,7 +408,8 @@ static void pods_drop(struct agent *a, struct cached *o)
 {
 	struct worker *w = agent_worker(a, o->uid);
 
-	if (w)
+	if (!agent_statics_mirror_gone(a->statics, o->uid, o->key) && w &&
+	    !worker_pod(w)->is_static)
 		worker_gone(w);
 }
 
@@ -418,6 +434,7 @@ static void pods_on_synced(struct informer_handler *h)
 	struct agent *a = CONTAINER_OF(h, struct agent, handler);
 
 	a->left_over = true;
+	agent_statics_follow(a->statics);
 	(void)agent_relist(a);
 }
 
@@ -435,6 +452,7 @@ void agent_worker_over(void *arg, struct worker *w)
 	assign_forget_pod(a->host.assign, worker_uid(w));
 	agent_save(a, NULL, NULL);
 	agent_logs_remove(a, worker_pod(w)->ns, worker_pod(w)->name, worker_uid(w));
+	agent_statics_over(a->statics, w);
 	worker_free(w);
 }
 

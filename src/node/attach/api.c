@@ -144,12 +144,23 @@ void attach_api_start(struct attach *a)
 						     .on_update = on_node_update };
 	a->pods = api_follow(a, "pods", "spec.nodeName");
 	informer_add_handler(a->pods, &a->pod_handler);
-	informer_add_handler(api_follow(a, "nodes", "metadata.name"), &a->node_handler);
+	a->node = api_follow(a, "nodes", "metadata.name");
+	informer_add_handler(a->node, &a->node_handler);
 	informers_start(a->informers);
 }
 
 void attach_api_stop(struct attach *a)
 {
 	informers_free(TAKE(a->informers));
-	a->pods = NULL;
+	a->pods = a->node = NULL;
+}
+
+struct informer *attach_pods(const struct attach *a)
+{
+	return a->pods;
+}
+
+struct informer *attach_node(const struct attach *a)
+{
+	return a->node;
 }

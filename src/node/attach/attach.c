@@ -152,6 +152,8 @@ int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struc
 	a->node_name = xstrdup(opts->node_name);
 	a->socket = xstrdup(opts->kubelet_socket);
 	a->merge = attach_merge_new(opts->book, 0);
+	if (opts->hooks)
+		attach_merge_hook(a->merge, opts->hooks);
 	attach_poll_init(&a->poll, opts->calls_per_s, opts->idle_ms, now);
 	a->poll_ops = (struct attach_poll_ops){ asks_get, is_settled, a };
 	a->began_ms = a->last_answer_ms = now;

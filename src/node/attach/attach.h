@@ -18,10 +18,12 @@
 #define NODE_ATTACH_ATTACH_H
 
 #include "base/core/error.h"
+#include "node/attach/hooks.h"
 #include "node/book/podres.h"
 
 struct attach;
 struct client;
+struct informer;
 struct log;
 struct loop;
 struct metrics;
@@ -38,6 +40,7 @@ struct attach_opts {
 	 */
 	void (*on_known)(void *arg);
 	void *arg;
+	const struct attach_hooks *hooks; /* copied; or NULL */
 	double calls_per_s; /* limit; 0: 10 */
 	int64_t idle_ms; /* interval of calls without a reason; 0: 10 s */
 	struct metrics *metrics; /* or NULL */
@@ -50,6 +53,10 @@ int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struc
 void attach_stop(struct attach *a, void (*done)(void *arg), void *arg);
 void attach_free(struct attach *a); /* NULL allowed */
 DEFINE_CLEANUP(attach_free, struct attach *);
+
+/* This node's pods, and the Node alone, as the API has them. They end with attach_free(). */
+struct informer *attach_pods(const struct attach *a);
+struct informer *attach_node(const struct attach *a);
 
 /*
  * For /readyz: returns 0 if the kubelet has replied and the pods are known. The message of

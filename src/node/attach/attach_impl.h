@@ -22,7 +22,7 @@ struct attach {
 
 	/* The API. */
 	struct informers *informers;
-	struct informer *pods;
+	struct informer *pods, *node;
 	struct informer_handler pod_handler, node_handler;
 
 	/* The kubelet. */

@@ -53,6 +53,7 @@ struct attach_pod {
 
 struct attach_merge {
 	struct podres *book;
+	struct attach_hooks hooks;
 	int64_t grace_ms;
 	struct map names;
 	struct omap pods; /* by uid, so that results are deterministic */
@@ -157,6 +158,7 @@ static void drop_ended(struct attach_merge *m, struct attach_pod *p)
 {
 	if (p->name->held != p || p->missing_ms == NOT_MISSING)
 		return;
+	attach_hooks_gone(&m->hooks, attach_pod_uid(p));
 	(void)podres_drop_pod(m->book, attach_pod_uid(p));
 	merge_let_go(m, p);
 }
@@ -358,7 +360,9 @@ static void merge_remember(struct attach_pod *p, struct str packed)
 static void merge_apply(struct work *w)
 {
 	if (w->batch.n > 0)
-		podres_set_pods(w->m->book, w->batch.v, w->batch.n);
+		podres_set_pods(w->m->book,
+				attach_hooks_pods(&w->m->hooks, w->batch.v, w->batch.n, &w->arena),
+				w->batch.n);
 	for (size_t i = 0; i < w->batch.n; i++) {
 		if (!w->batch.v[i].state)
 			merge_let_go(w->m, w->touched.v[i]);
@@ -723,8 +727,10 @@ void attach_merge_allocatable(struct attach_merge *m,
 {
 	size_t n = podresources__allocatable_response__get_packed_size(state);
 	char *packed = xmalloc(n + 1);
+	CLEANUP(arena_release) struct arena a;
 	void *copy = NULL;
 
+	arena_init(&a, SIZE_MAX);
 	attach_order_allocatable(state);
 	(void)podresources__allocatable_response__pack(state, (uint8_t *)packed);
 	arena_clear(&m->room_arena);
@@ -732,7 +738,12 @@ void attach_merge_allocatable(struct attach_merge *m,
 				  str_of(packed, n), &m->room_arena, &copy, NULL);
 	m->room = copy;
 	free(packed);
-	(void)podres_set_allocatable(m->book, state);
+	(void)podres_set_allocatable(m->book, attach_hooks_allocatable(&m->hooks, m->room, &a));
+}
+
+void attach_merge_hook(struct attach_merge *m, const struct attach_hooks *h)
+{
+	m->hooks = *h;
 }
 
 struct attach_merge *attach_merge_new(struct podres *book, int64_t grace_ms)

@@ -33,6 +33,7 @@
 #define NODE_ATTACH_MERGE_H
 
 #include "base/core/error.h"
+#include "node/attach/hooks.h"
 #include "node/book/podres.h"
 
 struct attach_merge;
@@ -40,6 +41,9 @@ struct attach_merge;
 /* `grace_ms`: see above; 0: 10 s. The book must outlive it. */
 struct attach_merge *attach_merge_new(struct podres *book, int64_t grace_ms);
 void attach_merge_free(struct attach_merge *m); /* NULL allowed; the book keeps its state */
+
+/* `h` is copied. Call it before the first reply. */
+void attach_merge_hook(struct attach_merge *m, const struct attach_hooks *h);
 
 /* --- the API ------------------------------------------------------------------------- */
 

@@ -663,6 +663,43 @@ static void pods_beyond_the_limit_are_refused(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* --- additions to the book ---------------------------------------------------------------- */
+
+struct additions {
+	unsigned pods, gone;
+};
+
+static void add_container(void *arg, struct str uid, Podresources__PodResources *state,
+			  struct arena *a)
+{
+	struct additions *n = arg;
+
+	(void)uid;
+	n->gone += !state;
+	if (!state)
+		return;
+	n->pods++;
+	state->containers[0] = fixture_container(a, STR("gpu0,added"));
+}
+
+static void additions_enter_the_book_and_are_not_compared_with_replies(void **state)
+{
+	struct world *w = *state;
+	struct additions n = { 0 };
+
+	attach_merge_hook(w->merge, &(struct attach_hooks){ .on_pod = add_container, .arg = &n });
+	api(w, "u1", "a", ATTACH_RUNNING);
+	list(w, "a=gpu0");
+	fixture_expect(&w->reader, "+u1 a=gpu0,added\n");
+	list(w, "a=gpu0");
+	fixture_expect(&w->reader, "");
+	assert_int_equal(n.pods, 1);
+	gone(w, "u1");
+	list(w, "");
+	fixture_expect(&w->reader, "-u1 a\n");
+	assert_int_equal(n.gone, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -699,6 +736,7 @@ int main(void)
 		TEST(content_passes_through_unchanged),
 		TEST(things_that_the_node_was_not_known_to_have_are_noticed),
 		TEST(pods_beyond_the_limit_are_refused),
+		TEST(additions_enter_the_book_and_are_not_compared_with_replies),
 	};
 
 	return cmocka_run_group_tests_name("node/attach_merge", tests, NULL, NULL);

@@ -3,15 +3,14 @@
  *
  * Callers authenticate with a client certificate signed by our CA, or a bearer token that the API
  * server accepts (TokenReview). The API server decides whether they may make the request
- * (SubjectAccessReview of nodes/SUBRESOURCE, see kubelet/route.h). Results are cached as long as
- * kubelet does: two minutes for tokens, five for a yes, half a minute for a no. Callers without
- * credentials are rejected, unless anonymous access is allowed.
+ * (SubjectAccessReview of nodes/SUBRESOURCE, see kubelet/route.h). The reviewer caches results.
+ * Callers without credentials are rejected, unless anonymous access is allowed.
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_AUTH_H
 #define NODE_KUBELET_AUTH_H
 
-#include "client/api/client.h"
+#include "client/reviews/reviewer.h"
 #include "node/kubelet/route.h"
 
 struct http_stream;
@@ -36,15 +35,12 @@ struct kubelet_ask {
 	 * UNAUTHORIZED, FORBIDDEN or INTERNAL, with kubelet's message.
 	 */
 	void (*done)(struct kubelet_ask *q, const struct error *err);
-	/* The caller's identity, if known; as a review's status.user. */
-	struct json *user;
 
 	/* Private. */
 	struct kubelet_auth *auth;
-	struct client_request call;
+	struct review review;
 	const char *subresources[KUBELET_SUBRESOURCES_MAX];
 	size_t n, at;
-	struct str key; /* cache key of the review in flight */
 };
 
 void kubelet_auth_ask(struct kubelet_auth *a, struct kubelet_ask *q);

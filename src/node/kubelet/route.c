@@ -11,13 +11,13 @@
 
 /* --- paths ------------------------------------------------------------------------ */
 
-enum { GET = 1, POST = 2 };
+enum { GET = 1, POST = 2, REST = 99 };
 
 static const struct page {
 	const char *path;
 	enum kubelet_page page;
 	unsigned methods;
-	/* parts after the path: 3: namespace, pod, container; 2: without the last; 0: none */
+	/* parts after the path: 3: namespace, pod, container; 2: without the last; 0: none; REST */
 	unsigned parts;
 } pages[] = {
 	{ "/healthz", KUBELET_HEALTHZ, GET, 0 },
@@ -29,6 +29,7 @@ static const struct page {
 	{ "/portForward", KUBELET_PORT_FORWARD, GET | POST, 2 },
 	{ "/run", KUBELET_RUN, POST, 3 },
 	{ "/metrics", KUBELET_METRICS, GET, 0 },
+	{ "/logs", KUBELET_SYSTEM_LOGS, GET, REST },
 };
 
 /* Returns the rest after `path`, which must end there or at a '/'. */
@@ -51,6 +52,9 @@ static bool read_parts(struct str rest, unsigned parts, struct arena *a, struct 
 	struct str v[5], piece;
 	size_t n = 0;
 
+	if (parts == REST)
+		return url_unescape(a, rest, false, &r->rest) &&
+		       !memchr(r->rest.n > 0 ? r->rest.p : "x", '\0', r->rest.n);
 	if (rest.n > 0 && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	while (rest.n > 0 && n < ARRAY_SIZE(v) && str_split(&rest, '/', &piece)) {

@@ -23,12 +23,14 @@ enum kubelet_page {
 	KUBELET_PORT_FORWARD,
 	KUBELET_RUN,
 	KUBELET_METRICS,
+	KUBELET_SYSTEM_LOGS,
 	KUBELET_PAGES,
 };
 
 struct kubelet_route {
 	enum kubelet_page page;
 	struct str ns, pod, uid, container; /* decoded; uid may be empty */
+	struct str rest; /* of SYSTEM_LOGS: the path below it, decoded; empty: the folder itself */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "net/http/server.h"
 #include "net/tls/tls.h"
 #include "node/kubelet/server_impl.h"
+#include "node/kubelet/system_log.h"
 #include "node/logs/stream.h"
 
 enum { GRACE_MS = 100, RENEW_MS = 86400 * 1000 };
@@ -147,6 +148,20 @@ static void serve_log(struct kubelet_request *r)
 		kubelet_fail(r, &err);
 }
 
+static void serve_system_log(struct kubelet_request *r)
+{
+	const struct kubelet_server_opts *o = &r->server->opts;
+	struct system_log_opts s = {
+		.loop = o->loop, .http = r->http, .folder = o->log_dir, .path = r->route.rest
+	};
+	struct error err;
+
+	if (!o->log_dir)
+		kubelet_reply(r, 405, TEXT, STR("logs endpoint is disabled."));
+	else if (system_log_serve(&s, &r->file, &err) < 0)
+		kubelet_fail(r, &err);
+}
+
 /* --- requests --------------------------------------------------------------------- */
 
 static void on_allowed(struct kubelet_ask *q, const struct error *denied)
@@ -161,6 +176,7 @@ static void on_allowed(struct kubelet_ask *q, const struct error *denied)
 		[KUBELET_PORT_FORWARD] = kubelet_serve_stream,
 		[KUBELET_RUN] = kubelet_serve_run,
 		[KUBELET_METRICS] = serve_metrics,
+		[KUBELET_SYSTEM_LOGS] = serve_system_log,
 	};
 	struct kubelet_request *r = CONTAINER_OF(q, struct kubelet_request, ask);
 	struct error err;
@@ -187,6 +203,8 @@ static void server_on_writable(struct http_stream *s)
 
 	if (r->log)
 		log_stream_writable(r->log);
+	if (r->file)
+		system_log_writable(r->file);
 }
 
 static void server_on_close(struct http_stream *s, const struct error *err UNUSED)
@@ -195,6 +213,7 @@ static void server_on_close(struct http_stream *s, const struct error *err UNUSE
 
 	kubelet_auth_cancel(&r->ask);
 	log_stream_free(TAKE(r->log));
+	system_log_free(TAKE(r->file));
 }
 
 static const struct http_stream_ops ops = { .on_body = server_on_body,

@@ -53,6 +53,7 @@ struct kubelet_server_opts {
 	/* Read again every day. Its texts are borrowed while the server lives. */
 	struct kubelet_tls_opts tls;
 	bool anonymous;
+	const char *log_dir; /* the machine's logs; NULL: not served */
 	struct runtime *runtime;
 	const struct kubelet_host *host;
 	void *arg; /* for the host's callbacks */

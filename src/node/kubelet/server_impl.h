@@ -11,6 +11,7 @@
 #include "node/kubelet/server.h"
 
 struct log_stream;
+struct system_log;
 
 struct kubelet_server {
 	struct kubelet_server_opts opts;
@@ -28,6 +29,7 @@ struct kubelet_request {
 	struct kubelet_ask ask;
 	struct kubelet_route route;
 	struct log_stream *log; /* or NULL */
+	struct system_log *file; /* or NULL */
 	struct str pod_uid, container_id; /* of the log */
 };
 

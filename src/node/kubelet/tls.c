@@ -55,7 +55,6 @@ static bool lasts(const struct pair *p, const struct clock *clock)
 
 static int issue(const struct kubelet_tls_opts *o, struct pair *p, struct error *err)
 {
-	CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
 	struct str hosts[] = { o->node_name, o->node_ip };
 	struct pki_leaf leaf = { .common_name = o->node_name,
 				 .hosts = hosts,
@@ -63,17 +62,11 @@ static int issue(const struct kubelet_tls_opts *o, struct pair *p, struct error 
 				 .server = true,
 				 .lifetime = LIFETIME };
 	char name[300];
-	int r;
 
 	(void)snprintf(name, sizeof(name), "%.*s-ca", STR_ARG(o->node_name));
 	buf_clear(&p->cert);
 	buf_clear(&p->key);
-	r = pki_ca_new(str_from(name), LIFETIME, o->clock, &ca, err);
-	if (r == 0)
-		r = pki_issue(ca, &leaf, o->clock, &p->cert, &p->key, err);
-	if (r == 0)
-		r = pki_ca_cert(ca, &p->cert, err);
-	return r;
+	return pki_issue_alone(str_from(name), &leaf, o->clock, &p->cert, &p->key, err);
 }
 
 /* Checked before anything is created: a mistyped file name must not destroy the pair. */

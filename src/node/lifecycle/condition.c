@@ -206,10 +206,18 @@ static struct condition restarting(const struct lifecycle_view *v, struct str ph
 
 /* --- all conditions ----------------------------------------------------------------- */
 
+static bool disrupts(const struct lifecycle_view *v)
+{
+	return v->in->stop_reason.n > 0 && v->in->stop_disrupts;
+}
+
 static void put_others(struct lifecycle_view *v, struct json *list)
 {
 	JSON_FOREACH (it, json_getz(v->in->pod->status, "conditions")) {
-		if (!pod_condition_is_own(json_text_at(it, "type")))
+		struct str type = json_text_at(it, "type");
+
+		if (!pod_condition_is_own(type) &&
+		    !(disrupts(v) && str_eqz(type, POD_DISRUPTION_CONDITION)))
 			json_append(list, lifecycle_copy(v->arena, it));
 	}
 }
@@ -232,6 +240,13 @@ void lifecycle_put_conditions(struct lifecycle_view *v, struct json *status, str
 	condition_put(v, list, &c);
 	condition_put(v, list, &containers);
 	condition_put(v, list, &scheduled);
+	if (disrupts(v)) {
+		c = (struct condition){ .type = POD_DISRUPTION_CONDITION,
+					.good = true,
+					.reason = POD_DISRUPTION_REASON,
+					.message = v->in->stop_message };
+		condition_put(v, list, &c);
+	}
 	if (lifecycle_could_restart_all(v->in->pod)) {
 		c = restarting(v, phase);
 		condition_put(v, list, &c);

@@ -55,6 +55,9 @@ struct lifecycle_input {
 	bool prepared;
 	/* Set if the pod must end without a deletion (eviction); otherwise empty. */
 	struct str stop_reason, stop_message;
+	int64_t stop_grace_s; /* with stop_reason: its containers get at most this; 0: no limit */
+	/* With stop_reason: the condition DisruptionTarget says that the kubelet ends the pod. */
+	bool stop_disrupts;
 	/*
 	 * Claims are unprepared and volumes removed: there is nothing left to clean up. The status
 	 * shows a terminal phase only after this.

@@ -179,13 +179,17 @@ static struct verdict status_judge(struct lifecycle_view *v, const struct json *
 	return now;
 }
 
-/* The phase to report: a terminal one only if it is final. */
+/*
+ * The phase to report: a terminal one only if it is final, or if somebody else gave it. Taking that
+ * back would hide it from controllers.
+ */
 static struct verdict status_tell(const struct lifecycle_view *v, struct verdict now, bool final)
 {
 	struct str before = json_text_at(v->old, "phase");
+	struct str given = json_text_at(v->in->pod->status, "phase");
 
 	if (!lifecycle_phase_terminal(now.phase) || lifecycle_phase_terminal(before) ||
-	    (final && v->in->cleaned))
+	    lifecycle_phase_terminal(given) || (final && v->in->cleaned))
 		return now;
 	return (struct verdict){ before.n > 0 ? before : STR("Pending"),
 				 json_text_at(v->old, "reason"), json_text_at(v->old, "message") };

@@ -18,6 +18,13 @@ static bool is_running(const struct lifecycle_input *in, struct str name)
 	return false;
 }
 
+static int64_t stop_grace(const struct lifecycle_input *in)
+{
+	if (in->stop_reason.n > 0 && in->stop_grace_s > 0)
+		return MIN(in->stop_grace_s, in->pod->grace_s);
+	return in->pod->grace_s;
+}
+
 /* Whether a sidecar must wait for other containers. */
 static bool must_wait(const struct lifecycle_input *in, struct str sidecar)
 {
@@ -49,7 +56,7 @@ static int64_t grace_of(struct lifecycle_planner *p, const struct runtime_contai
 		lifecycle_set_text(&i->stop_id, c->id);
 		i->stop_grace_s = left_s;
 	}
-	return MIN(i->stop_grace_s, p->v.in->pod->grace_s);
+	return MIN(i->stop_grace_s, stop_grace(p->v.in));
 }
 
 static void stop_one(struct lifecycle_planner *p, const struct runtime_container *c)
@@ -60,14 +67,14 @@ static void stop_one(struct lifecycle_planner *p, const struct runtime_container
 
 	(void)pod_container(in->pod, c->name, &kind);
 	if (kind != POD_SIDECAR) {
-		lifecycle_stop(p, c, in->pod->grace_s, STR_NULL);
+		lifecycle_stop(p, c, stop_grace(in), STR_NULL);
 		return;
 	}
-	if (spent_ms < in->pod->grace_s * 1000 && must_wait(in, c->name)) {
-		lifecycle_wake(p, p->v.l->stopping_ms + in->pod->grace_s * 1000);
+	if (spent_ms < stop_grace(in) * 1000 && must_wait(in, c->name)) {
+		lifecycle_wake(p, p->v.l->stopping_ms + stop_grace(in) * 1000);
 		return;
 	}
-	lifecycle_stop(p, c, grace_of(p, c, in->pod->grace_s - spent_ms / 1000), STR_NULL);
+	lifecycle_stop(p, c, grace_of(p, c, stop_grace(in) - spent_ms / 1000), STR_NULL);
 }
 
 void lifecycle_plan_stop(struct lifecycle_planner *p)

@@ -388,6 +388,18 @@ static void a_failed_pod_tells_why(void **state)
 	fixture_release(&f);
 }
 
+static void a_phase_that_others_end_stays(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f, "m:a", NULL, "S0 a:0:r");
+	assert_string_equal(fixture_status(&f), "Running TTTTT a:running#0+sr");
+	fixture_becomes(&f, "m:a", "{'phase':'Failed'}");
+	assert_string_equal(fixture_plan(&f), "stop a-0 30");
+	assert_string_equal(fixture_status(&f), "Failed TTFFT a:running#0+sr");
+	fixture_release(&f);
+}
+
 static void a_pod_that_ends_keeps_its_address(void **state)
 {
 	struct fixture f;
@@ -602,6 +614,7 @@ int main(void)
 		cmocka_unit_test(sidecars_get_what_is_left_of_the_grace),
 		cmocka_unit_test(sidecars_are_stopped_when_the_grace_is_over),
 		cmocka_unit_test(a_failed_pod_tells_why),
+		cmocka_unit_test(a_phase_that_others_end_stays),
 		cmocka_unit_test(a_pod_that_ends_keeps_its_address),
 		cmocka_unit_test(a_deadline_is_told_once),
 		cmocka_unit_test(a_rule_restarts_all_containers),

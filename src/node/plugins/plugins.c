@@ -15,6 +15,7 @@
 #include "base/system/folder.h"
 #include "node/plugins/device_plugin.h"
 #include "node/plugins/dra_driver.h"
+#include "node/plugins/follow.h"
 #include "node/plugins/metrics.h"
 #include "node/plugins/plugins_impl.h"
 #include "node/plugins/registry.h"
@@ -163,17 +164,23 @@ static char *plugins_join(const char *dir, const char *name)
 	return buf_take(&b);
 }
 
-static int open_parts(struct plugins *p, struct error *err)
+/* Takes over the folders: makes them, and removes sockets that an earlier agent left. */
+static int own_folders(struct plugins *p, struct error *err)
 {
 	int r = folder_make(p->device_dir, 0750, err);
 
 	if (r == 0)
 		r = folder_make(p->registry_dir, 0750, err);
-	if (r < 0)
-		return r;
+	return r < 0 ? r : plugin_server_new(p, &p->server, err);
+}
+
+static int open_parts(struct plugins *p, struct error *err)
+{
+	int r;
+
 	p->devices = device_plugins_new(p);
 	p->drivers = dra_drivers_new(p);
-	r = plugin_server_new(p, &p->server, err);
+	r = p->beside ? 0 : own_folders(p, err);
 	if (r < 0)
 		return r;
 	p->registry = plugin_registry_new(p);
@@ -191,9 +198,11 @@ int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, s
 	p->rpc_timeout_ms = opts->rpc_timeout_ms;
 	p->health_retry_ms = opts->health_retry_ms ? opts->health_retry_ms : HEALTH_RETRY_MS;
 	p->watch_health = opts->watch_health;
+	p->beside = opts->beside;
 	p->device_dir = plugins_join(opts->root_dir, "device-plugins");
 	p->registry_dir = plugins_join(opts->root_dir, "plugins_registry");
 	list_init(&p->requests);
+	list_init(&p->follows);
 	loop_task_init(&p->release, plugins_release);
 	plugin_metrics_init(&p->metrics, opts->metrics);
 	r = open_parts(p, err);
@@ -220,6 +229,7 @@ void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg)
 	p->freed = true;
 	p->closed = closed;
 	p->closed_arg = arg;
+	plugin_follows_free(p);
 	plugin_registry_free(p->registry);
 	dra_drivers_free(p->drivers);
 	device_plugins_free(p->devices);

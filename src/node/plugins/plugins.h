@@ -57,6 +57,13 @@ struct plugins_events {
 struct plugins_opts {
 	struct loop *loop;
 	const char *root_dir; /* created if missing */
+	/*
+	 * A kubelet owns the folders, and this is a second client beside it. Nothing is created or
+	 * removed in the folders, and device plugins cannot register. Of plugins_registry only DRA
+	 * drivers are used. They get GetInfo and health streams, but no NotifyRegistrationStatus,
+	 * because that would replace the kubelet's.
+	 */
+	bool beside;
 	bool watch_health; /* gate ResourceHealthStatus */
 	const struct plugins_events *events;
 	void *arg;
@@ -98,6 +105,14 @@ void plugins_allocate(struct plugins *p, struct str resource, const struct str *
 /* Time-out: 30 s. */
 void plugins_prestart(struct plugins *p, struct str resource, const struct str *ids, size_t n,
 		      plugins_done *done, void *arg);
+
+/*
+ * Reads the lists of a device plugin that is registered elsewhere (`beside`): ListAndWatch at this
+ * path, opened again while the plugin is away. The lists arrive as on_resource. Some plugins send
+ * each update to one caller only, so a second caller takes updates from the kubelet: call this only
+ * if the user asks for it.
+ */
+void plugins_follow(struct plugins *p, struct str resource, const char *socket);
 
 /* --- DRA drivers --------------------------------------------------------------------- */
 

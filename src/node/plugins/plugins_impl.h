@@ -34,13 +34,14 @@ struct plugins {
 	void *arg;
 	int64_t rpc_timeout_ms; /* 0: each call has its own */
 	int64_t health_retry_ms;
-	bool watch_health;
+	bool watch_health, beside;
 	struct plugin_metrics metrics;
 	char *device_dir, *registry_dir;
 	struct device_plugins *devices;
 	struct plugin_server *server;
 	struct dra_drivers *drivers;
 	struct plugin_registry *registry;
+	struct list follows; /* struct plugin_follow: device plugins of a kubelet */
 	struct list requests; /* calls in flight */
 	bool freed;
 	struct loop_task release;

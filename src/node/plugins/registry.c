@@ -107,12 +107,29 @@ static void on_notified(void *arg, struct grpc_call *c UNUSED, const struct grpc
 		attempt_failed(s, &err);
 }
 
+/* The plugin belongs to a kubelet, which sends it the result. */
+static void settle_beside(struct plugin_socket *s)
+{
+	const struct error err = s->failure;
+
+	if (err.code) {
+		attempt_failed(s, &err);
+		return;
+	}
+	backoff_reset(&s->backoff);
+	grpc_channel_free(TAKE(s->channel));
+}
+
 /* Sends the result to the plugin: s->failure, or that it is registered. */
 static void notify(struct plugin_socket *s)
 {
 	Pluginregistration__RegistrationStatus m = PLUGINREGISTRATION__REGISTRATION_STATUS__INIT;
 	struct grpc_call_opts opts = { .deadline_ms = NOTIFY_MS };
 
+	if (plugins_of(s)->beside) {
+		settle_beside(s);
+		return;
+	}
 	m.plugin_registered = !s->failure.code;
 	m.error = s->failure.msg;
 	(void)grpc_channel_unary(s->channel, &plugin_wire_notify, &m.base, &opts, on_notified, s);
@@ -235,7 +252,9 @@ static void take_info(struct plugin_socket *s, const Pluginregistration__PluginI
 	free(s->endpoint);
 	s->name = xstrdup(info->name);
 	s->endpoint = xstrdup(endpoint);
-	if (!type) {
+	if (plugins_of(s)->beside && type != &types[TYPE_DRA]) {
+		grpc_channel_free(TAKE(s->channel));
+	} else if (!type) {
 		(void)error_set(
 			&s->failure, ERR_UNIMPLEMENTED,
 			"RegisterPlugin error -- no handler registered for plugin type: %.100s "
@@ -379,6 +398,7 @@ struct plugin_registry *plugin_registry_new(struct plugins *p)
 {
 	struct plugin_watcher_opts opts = { .loop = p->loop,
 					    .dir = p->registry_dir,
+					    .foreign = p->beside,
 					    .on_socket = on_socket,
 					    .on_gone = on_gone,
 					    .on_problem = registry_on_problem };

@@ -62,6 +62,7 @@ struct plugin_watcher {
 	struct list fresh, gone;
 	uint64_t round;
 	bool blind; /* the last walk found a folder that cannot be watched or read */
+	bool missing; /* the folder of another process does not exist yet */
 	bool troubled; /* and that was reported */
 	struct error trouble;
 	bool freed;
@@ -213,7 +214,8 @@ static void watcher_walk(struct plugin_watcher *w, const char *path, unsigned de
 	if (!d) {
 		/* A folder that vanished meanwhile is not an error: the walk will not see it. */
 		(void)error_set_errno(&err, ERR_IO, errno, "cannot read %s", path);
-		if (errno != ENOENT || depth == 0)
+		w->missing = err.sys_errno == ENOENT && depth == 0 && w->opts.foreign;
+		if (err.sys_errno != ENOENT || (depth == 0 && !w->missing))
 			note_trouble(w, &err);
 		return;
 	}
@@ -302,12 +304,12 @@ static void watcher_look(struct plugin_watcher *w)
 	struct error err;
 
 	w->round++;
-	w->blind = false;
-	if (folder_make(w->dir, 0750, &err) < 0)
+	w->blind = w->missing = false;
+	if (!w->opts.foreign && folder_make(w->dir, 0750, &err) < 0)
 		note_trouble(w, &err);
 	watcher_walk(w, w->dir, 0);
 	sweep(w);
-	loop_timer_start(&w->timer, w->blind ? LOOK_BLIND_MS : LOOK_MS);
+	loop_timer_start(&w->timer, w->blind || w->missing ? LOOK_BLIND_MS : LOOK_MS);
 	watcher_tell(w);
 }
 

@@ -4,7 +4,8 @@
  * Sockets that exist at the start are reported first, oldest first. A socket that is recreated
  * under its old name (another inode or creation time; a new mode does not count) is reported as
  * gone and then as new. Names that begin with a dot, symbolic links to folders, and files that are
- * not sockets are ignored. A watched folder that vanishes is created again. A notification only
+ * not sockets are ignored. A watched folder that vanishes is created again, unless it belongs to
+ * another process. A notification only
  * triggers a new scan of everything, and there are periodic scans too, so a lost notification
  * delays a report only for a short time.
  * Threads: the loop's.
@@ -21,6 +22,10 @@ struct plugin_watcher;
 struct plugin_watcher_opts {
 	struct loop *loop;
 	const char *dir; /* created if missing */
+	/*
+	 * Another process owns the folder: it is not created. A missing folder has no sockets.
+	 */
+	bool foreign;
 	/*
 	 * Path is borrowed until return. Never called from within plugin_watcher_new(). May free
 	 * the watcher.

@@ -10,7 +10,7 @@
 #include "client/informer/cached.h"
 #include "dra/claims/pod_claims.h"
 
-enum { GRACE_DEFAULT_S = 30 };
+enum { GRACE_DEFAULT_S = 30, PRIORITY_CRITICAL = 2000 * 1000 * 1000 };
 
 static const char *const lists[] = { "initContainers", "containers", "ephemeralContainers" };
 
@@ -177,4 +177,15 @@ struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none)
 
 	*ret_none = ref.state == POD_CLAIMS_REF_UNNEEDED;
 	return ref.claim;
+}
+
+bool pod_is_critical(const struct pod *p)
+{
+	return p->is_static || json_i64_at(p->spec, "priority", 0) >= PRIORITY_CRITICAL;
+}
+
+bool pod_is_node_critical(const struct pod *p)
+{
+	return pod_is_critical(p) &&
+	       str_eqz(json_text_at(p->spec, "priorityClassName"), "system-node-critical");
 }

@@ -21,6 +21,11 @@ struct pod {
 	struct str uid, ns, name;
 	struct json *tree, *metadata, *spec, *status; /* spec and status are never NULL */
 	bool deleting; /* metadata.deletionTimestamp is set */
+	/*
+	 * It comes from a manifest file of this machine (manifests/manifest.h). The API server has
+	 * at most its mirror pod, which is another object with another uid.
+	 */
+	bool is_static;
 	/* The deletion's grace period, else spec.terminationGracePeriodSeconds; 30 by default. */
 	int64_t grace_s;
 };
@@ -70,6 +75,14 @@ struct str pod_restart_policy(const struct pod *p);
 bool pod_terminal(const struct pod *p);
 
 bool pod_host_network(const struct pod *p);
+
+/*
+ * Whether the pod is critical, as upstream: it is static, or has at least the priority of
+ * system-cluster-critical.
+ */
+bool pod_is_critical(const struct pod *p);
+/* Whether it is critical and has the priority class system-node-critical. */
+bool pod_is_node_critical(const struct pod *p);
 
 /*
  * The name of the ResourceClaim for the entry `name` of spec.resourceClaims: from there, or from

@@ -41,3 +41,9 @@ bool pod_condition_is_exclusive(struct str type)
 
 	return o && !o->shared;
 }
+
+bool pod_condition_is_eviction(const struct json *condition)
+{
+	return str_eqz(json_text_at(condition, "type"), POD_DISRUPTION_CONDITION) &&
+	       str_eqz(json_text_at(condition, "reason"), POD_DISRUPTION_REASON);
+}

@@ -7,10 +7,17 @@
 #ifndef NODE_POD_POD_CONDITION_H
 #define NODE_POD_POD_CONDITION_H
 
-#include "base/core/str.h"
+#include "base/json/json.h"
 
 /* Whether the pod's devices are healthy; device_status.h builds it. */
 #define DEVICES_HEALTHY_CONDITION "devplane.dev/DevicesHealthy"
+
+/* The agent writes this condition with this reason when it evicts a pod; else it is of others. */
+#define POD_DISRUPTION_CONDITION "DisruptionTarget"
+#define POD_DISRUPTION_REASON    "TerminationByKubelet"
+
+/* Whether the condition says that the agent evicts the pod. */
+bool pod_condition_is_eviction(const struct json *condition);
 
 /* Whether the agent writes this condition. */
 bool pod_condition_is_own(struct str type);

@@ -71,6 +71,25 @@ void podres_view_health(Podresources__PodResources *pod, const struct assign *s,
 	put_claims(&h, pod->dynamic_resources, pod->n_dynamic_resources);
 }
 
+/* The kubelet's own entries about devices whose health is not known here; makes room for more. */
+static void keep_offers(const struct healths *h, Podresources__AllocatableResponse *m, size_t more)
+{
+	Podresources__ClaimResource **kept = ARENA_ARRAY(h->a, Podresources__ClaimResource *,
+							 m->n_claim_resources + more);
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_claim_resources; i++) {
+		Podresources__ClaimResource *r = m->claim_resources[i];
+		struct health_device d;
+
+		if (!health_get(h->health, str_from(r->driver_name), str_from(r->pool_name),
+				str_from(r->device_name), &d))
+			kept[n++] = r;
+	}
+	m->claim_resources = kept;
+	m->n_claim_resources = n;
+}
+
 void podres_view_offers(Podresources__AllocatableResponse *m, const struct assign *s,
 			const struct health *health, struct arena *a)
 {
@@ -78,7 +97,7 @@ void podres_view_offers(Podresources__AllocatableResponse *m, const struct assig
 	struct health_device at = { 0 };
 
 	health_put_devices(&h, m->devices, m->n_devices);
-	m->claim_resources = ARENA_ARRAY(a, Podresources__ClaimResource *, health_count(health));
+	keep_offers(&h, m, health_count(health));
 	while (health_next(health, &at)) {
 		const struct assign_claim_device d = { .driver = at.driver,
 						       .pool = at.pool,

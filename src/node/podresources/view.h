@@ -39,8 +39,8 @@ size_t podres_view_first_main(const struct assign *s, struct str pod_uid,
 Podresources__AllocatableResponse *podres_view_allocatable(const struct assign *s, struct arena *a);
 
 /*
- * Adds known device health (KEP-4680): to a pod, and to allocatable, which also gets the devices of
- * drivers that report health and are not Unhealthy.
+ * Adds known device health (KEP-4680): to a pod, and to allocatable. Allocatable gets the devices
+ * of drivers that report health and are not Unhealthy. Entries about other devices stay.
  */
 void podres_view_health(Podresources__PodResources *pod, const struct assign *s,
 			const struct health *health, struct arena *a);

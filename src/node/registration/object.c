@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "api/api_limits.h"
@@ -25,14 +26,13 @@
 #include "client/informer/informer.h"
 #include "net/loop/loop.h"
 #include "node/registration/lease.h"
-#include "node/registration/pressure.h"
 #include "node/registration/status.h"
 
 enum {
 	RETRY_FIRST_MS = 100,
 	RETRY_MAX_MS = 7000,
 	TIMEOUT_MS = 15000,
-	PRESSURE_MS = 10000, /* between checks */
+	STORAGE_MS = 10000, /* between checks */
 	HEALTH_MS = 1000, /* from a change of health until the annotation is written */
 	LEASE_S = 40,
 	STATUS_MS = 5 * 60 * 1000,
@@ -49,7 +49,8 @@ struct node_object {
 	struct informers *informers;
 	struct informer_handler handler;
 	struct node_lease *lease;
-	struct node_pressure pressure;
+	bool memory_pressure, disk_pressure;
+	int64_t storage_bytes; /* of the file system of root_dir; 0: unknown */
 
 	char *known; /* the server's Node, without managedFields; NULL: not known */
 	uint64_t known_rv;
@@ -65,7 +66,7 @@ struct node_object {
 
 	struct client_request request;
 	struct loop_task look;
-	struct loop_timer again, beat, pressure_timer, health_timer;
+	struct loop_timer again, beat, storage_timer, health_timer;
 	struct backoff backoff;
 	bool registered; /* the server has the Node */
 	bool beat_due, health_due, failing;
@@ -95,9 +96,9 @@ static struct node_status_input input(const struct node_object *n)
 		.max_pods = o->max_pods,
 		.reserved_cpu_milli = o->reserved_cpu_milli,
 		.reserved_memory = o->reserved_memory,
-		.storage_bytes = n->pressure.storage_bytes,
-		.memory_pressure = n->pressure.memory,
-		.disk_pressure = n->pressure.disk,
+		.storage_bytes = n->storage_bytes,
+		.memory_pressure = n->memory_pressure,
+		.disk_pressure = n->disk_pressure,
 		.hollow = o->hollow,
 		.runtime_ready = n->runtime_ready,
 		.runtime_message = str_from(n->runtime_message),
@@ -484,20 +485,23 @@ static void object_on_health(struct loop_timer *t)
 	look_soon(n);
 }
 
-static void look_at_pressure(struct node_object *n)
+static void look_at_storage(struct node_object *n)
 {
-	node_pressure_look(&n->pressure, n->opts.procfs, n->opts.root_dir, loop_now(n->opts.loop));
+	struct statvfs fs;
+
+	if (n->opts.root_dir && statvfs(n->opts.root_dir, &fs) == 0)
+		n->storage_bytes = (int64_t)(fs.f_blocks * fs.f_frsize);
 }
 
-static void on_pressure(struct loop_timer *t)
+/* A file system may grow. */
+static void on_storage(struct loop_timer *t)
 {
-	struct node_object *n = CONTAINER_OF(t, struct node_object, pressure_timer);
-	struct node_pressure before = n->pressure;
+	struct node_object *n = CONTAINER_OF(t, struct node_object, storage_timer);
+	int64_t before = n->storage_bytes;
 
-	look_at_pressure(n);
-	loop_timer_start(t, PRESSURE_MS);
-	if (before.memory != n->pressure.memory || before.disk != n->pressure.disk ||
-	    before.storage_bytes != n->pressure.storage_bytes)
+	look_at_storage(n);
+	loop_timer_start(t, STORAGE_MS);
+	if (before != n->storage_bytes)
 		look_soon(n);
 }
 
@@ -562,7 +566,7 @@ static struct node_object *object_make(const struct node_object_opts *opts)
 	loop_task_init(&n->look, object_on_look);
 	loop_timer_init(&n->again, opts->loop, object_on_again);
 	loop_timer_init(&n->beat, opts->loop, on_beat);
-	loop_timer_init(&n->pressure_timer, opts->loop, on_pressure);
+	loop_timer_init(&n->storage_timer, opts->loop, on_storage);
 	loop_timer_init(&n->health_timer, opts->loop, object_on_health);
 	n->health_due = true;
 	n->informers = informers_new(opts->client, NULL);
@@ -586,9 +590,9 @@ int node_object_new(const struct node_object_opts *opts, struct node_object **re
 		r = set_ip(n, err);
 	if (r < 0)
 		return r;
-	if (n->opts.procfs || n->opts.root_dir) {
-		look_at_pressure(n);
-		loop_timer_start(&n->pressure_timer, PRESSURE_MS);
+	if (n->opts.root_dir) {
+		look_at_storage(n);
+		loop_timer_start(&n->storage_timer, STORAGE_MS);
 	}
 	look_soon(n);
 	*ret_node = TAKE(n);
@@ -606,7 +610,7 @@ void node_object_free(struct node_object *n)
 	loop_task_cancel(&n->look);
 	loop_timer_stop(&n->again);
 	loop_timer_stop(&n->beat);
-	loop_timer_stop(&n->pressure_timer);
+	loop_timer_stop(&n->storage_timer);
 	loop_timer_stop(&n->health_timer);
 	free(n->name);
 	free(n->known);
@@ -651,6 +655,20 @@ void node_object_set_machine(struct node_object *n, const struct machine *m)
 {
 	n->opts.machine = m;
 	look_soon(n);
+}
+
+void node_object_set_pressure(struct node_object *n, bool memory, bool disk)
+{
+	if (n->memory_pressure == memory && n->disk_pressure == disk)
+		return;
+	n->memory_pressure = memory;
+	n->disk_pressure = disk;
+	look_soon(n);
+}
+
+void node_object_warn(struct node_object *n, const char *reason, const char *message)
+{
+	object_tell(n, RECORDER_WARNING, reason, message);
 }
 
 void node_object_set_port(struct node_object *n, uint16_t port)

@@ -47,7 +47,6 @@ struct node_object_opts {
 	const struct assign *assign; /* extended resources */
 	const struct health *health; /* for DRA devices; or NULL */
 	const char *root_dir; /* its file system is ephemeral-storage; NULL: not reported */
-	const char *procfs; /* NULL: no memory pressure is detected */
 	/* Reserved: "cpu=500m", "memory=1Gi"; kube-reserved and system-reserved together. */
 	int64_t reserved_cpu_milli, reserved_memory;
 	bool hollow; /* labelled and annotated as such */
@@ -74,6 +73,11 @@ void node_object_set_runtime(struct node_object *n, bool ready, struct str messa
 			     struct str version);
 /* The machine was read again; it must live until the next one is set. */
 void node_object_set_machine(struct node_object *n, const struct machine *m);
+
+/* The conditions MemoryPressure and DiskPressure. */
+void node_object_set_pressure(struct node_object *n, bool memory, bool disk);
+/* Writes an event about the Node. */
+void node_object_warn(struct node_object *n, const char *reason, const char *message);
 
 /* The port of the kubelet's API; 0: not served. */
 void node_object_set_port(struct node_object *n, uint16_t port);

@@ -399,6 +399,7 @@ static void free_memory(struct loop_task *t)
 
 	free(r->name);
 	free(r->version);
+	free(r->sandbox_image);
 	free(r);
 }
 
@@ -424,6 +425,10 @@ static const struct runtime_ops ops = {
 	.remove_sandbox = remove_sandbox,
 	.image = image_status,
 	.pull = pull,
+	.images = cri_images,
+	.remove_image = cri_remove_image,
+	.image_fs = cri_image_fs,
+	.stats = cri_stats,
 	.create = cri_create,
 	.start = cri_start,
 	.stop = cri_stop,

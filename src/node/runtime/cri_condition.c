@@ -8,6 +8,7 @@
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "node/node_limits.h"
+#include "node/runtime/cri_image.h"
 #include "node/runtime/cri_impl.h"
 #include "node/runtime/cri_messages.h"
 
@@ -47,6 +48,48 @@ bool cri_does_cdi(struct str name, struct str version, struct str config)
 	    json_bool(json_getz(tree, "enableCDI"), &enabled))
 		return enabled;
 	return version_from(version, 2, 0);
+}
+
+/* --- control groups ------------------------------------------------------------------------- */
+
+const char *cri_cgroup_driver(struct str config)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct json *containerd, *options;
+	struct json *tree = NULL;
+	bool systemd = false;
+
+	arena_init(&a, CRI_MESSAGE_MAX);
+	if (json_parse(&a, config, NULL, &tree, NULL) < 0)
+		return NULL;
+	containerd = json_getz(tree, "containerd");
+	options = json_getz(json_get(json_getz(containerd, "runtimes"),
+				     json_text_at(containerd, "defaultRuntimeName")),
+			    "options");
+	if (!json_is(options, JSON_OBJECT))
+		return NULL;
+	(void)json_bool(json_getz(options, "SystemdCgroup"), &systemd);
+	return systemd ? "systemd" : "cgroupfs";
+}
+
+/*
+ * Older versions of containerd do not say that the image of sandboxes is pinned; it is only in
+ * their configuration.
+ */
+static void take_sandbox_image(struct runtime_cri *r, struct str config)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct str image, full;
+	struct json *tree;
+
+	arena_init(&a, CRI_MESSAGE_MAX);
+	if (json_parse(&a, config, NULL, &tree, NULL) < 0)
+		return;
+	image = json_text_at(tree, "sandboxImage");
+	if (image.n == 0 || cri_image_full(image, &a, &full, NULL) < 0)
+		return;
+	free(r->sandbox_image);
+	r->sandbox_image = str_dup(full);
 }
 
 /* --- the two calls -------------------------------------------------------------------------- */
@@ -90,14 +133,18 @@ static void status_done(struct cri_op *op, const void *reply, const struct error
 	network = runtime_cri_condition(m, "NetworkReady");
 	why_not(&why, "container runtime", runtime);
 	why_not(&why, "container runtime network", network);
-	if (m->n_info > 0)
+	if (m->n_info > 0) {
+		op->r->cgroup_driver = cri_cgroup_driver(cri_pair(m->info, m->n_info, "config"));
 		op->r->does_cdi = cri_does_cdi(str_from(op->r->name), str_from(op->r->version),
 					       cri_pair(m->info, m->n_info, "config"));
+		take_sandbox_image(op->r, cri_pair(m->info, m->n_info, "config"));
+	}
 	c.runtime_ready = runtime && runtime->status;
 	c.network_ready = network && network->status;
 	c.message = buf_str(&why);
 	c.name = str_from(op->r->name);
 	c.version = str_from(op->r->version);
+	c.cgroup_driver = op->r->cgroup_driver;
 	c.does_cdi = op->r->does_cdi;
 	op->condition_done(op->arg, &c, NULL);
 }
@@ -120,6 +167,7 @@ static void version_done(struct cri_op *op, const void *reply, const struct erro
 		r->name = xstrdup(m->runtime_name);
 		r->version = xstrdup(m->runtime_version);
 		r->does_cdi = cri_does_cdi(str_from(r->name), str_from(r->version), STR_NULL);
+		r->cgroup_driver = NULL;
 		request.verbose = true;
 	}
 	next.method = CRI_STATUS;

@@ -37,7 +37,9 @@ struct runtime_cri {
 
 	/* Known after the first Version and Status. */
 	char *name, *version;
+	const char *cgroup_driver; /* a literal, or NULL */
 	bool does_cdi;
+	char *sandbox_image; /* full name, from the runtime's configuration; or NULL */
 
 	/* Reading the state. */
 	struct cri_state *state;
@@ -72,6 +74,8 @@ struct cri_op {
 		runtime_exec_done *exec_done;
 		runtime_image_done *image_done;
 		runtime_condition_done *condition_done;
+		runtime_images_done *images_done;
+		runtime_stats_done *stats_done;
 	};
 	void *arg;
 	struct grpc_call *call; /* while `fn` runs */
@@ -93,6 +97,16 @@ void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg);
 
 /* Whether that runtime supports CDI names; `config` is from its verbose status. */
 bool cri_does_cdi(struct str name, struct str version, struct str config);
+
+/* "systemd" or "cgroupfs" by containerd's configuration (JSON); NULL: it does not say. */
+const char *cri_cgroup_driver(struct str config);
+
+/* --- runtime/cri_space.c -------------------------------------------------------------------- */
+
+void cri_images(struct runtime *rt, runtime_images_done *done, void *arg);
+void cri_remove_image(struct runtime *rt, struct str id, runtime_done *done, void *arg);
+void cri_image_fs(struct runtime *rt, runtime_id_done *done, void *arg);
+void cri_stats(struct runtime *rt, runtime_stats_done *done, void *arg);
 
 /* --- runtime/cri_stream.c ------------------------------------------------------------------- */
 

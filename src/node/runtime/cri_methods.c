@@ -50,6 +50,8 @@ static const struct {
 	[CRI_PULL] = IMAGE("PullImage", pull_image, "pull_image"),
 	[CRI_LIST_IMAGES] = IMAGE("ListImages", list_images, "list_images"),
 	[CRI_REMOVE_IMAGE] = IMAGE("RemoveImage", remove_image, "remove_image"),
+	[CRI_IMAGE_FS] = IMAGE("ImageFsInfo", image_fs_info, "image_fs_info"),
+	[CRI_STATS] = RUNTIME("ListContainerStats", list_container_stats, "list_container_stats"),
 };
 
 const struct grpc_method *cri_method(enum cri_method m)

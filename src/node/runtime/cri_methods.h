@@ -30,6 +30,8 @@ enum cri_method {
 	CRI_PULL,
 	CRI_LIST_IMAGES,
 	CRI_REMOVE_IMAGE,
+	CRI_IMAGE_FS,
+	CRI_STATS,
 	CRI_METHODS,
 };
 

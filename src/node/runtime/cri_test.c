@@ -547,6 +547,22 @@ static void runtimes_with_cdi_are_known(void **state)
 				 cases[i].does);
 }
 
+static void the_cgroup_driver_is_read_from_containerds_configuration(void **state)
+{
+#define RUNC(options) \
+	"{\"containerd\":{\"defaultRuntimeName\":\"runc\",\"runtimes\":{\"runc\":{" options "}}}}"
+	(void)state;
+	assert_string_equal(cri_cgroup_driver(STR(RUNC("\"options\":{\"SystemdCgroup\":true}"))),
+			    "systemd");
+	assert_string_equal(cri_cgroup_driver(STR(RUNC("\"options\":{\"SystemdCgroup\":false}"))),
+			    "cgroupfs");
+	assert_string_equal(cri_cgroup_driver(STR(RUNC("\"options\":{}"))), "cgroupfs");
+	assert_null(cri_cgroup_driver(STR(RUNC("\"options\":null"))));
+	assert_null(cri_cgroup_driver(STR("{}")));
+	assert_null(cri_cgroup_driver(STR("nonsense")));
+#undef RUNC
+}
+
 static void freeing_it_ends_all_in_silence(void **state)
 {
 	struct world *w = *state;
@@ -579,6 +595,68 @@ static void an_endpoint_must_be_an_address(void **state)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+static void told_images(void *arg, const struct runtime_image_info *v, size_t n,
+			const struct error *err)
+{
+	struct world *w = arg;
+
+	note(w, err);
+	w->told.text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		size_t at = strlen(w->told.text);
+
+		(void)snprintf(w->told.text + at, sizeof(w->told.text) - at, "%.*s%s ",
+			       STR_ARG(v[i].id), v[i].pinned ? "!" : "");
+	}
+	if (n == 3) {
+		assert_int_equal(v[2].size, INT64_MAX);
+		assert_true(str_eqz(v[2].names[0], "x@sha256:7"));
+	}
+}
+
+static void told_stats(void *arg, const struct runtime_usage *v, size_t n, const struct error *err)
+{
+	struct world *w = arg;
+
+	note(w, err);
+	assert_int_equal(n, err ? 0 : 2);
+	if (n < 2)
+		return;
+	assert_true(str_eqz(v[0].pod_uid, "u1"));
+	assert_int_equal(v[0].memory, 4096);
+	assert_int_equal(v[0].disk, 512);
+	assert_int_equal(v[0].inodes, -1);
+	assert_int_equal(v[1].pod_uid.n, 0);
+	assert_int_equal(v[1].memory, -1);
+}
+
+/* An old containerd only has the image of sandboxes in its configuration. */
+static void images_and_usage_are_read(void **state)
+{
+	struct world *w = *state;
+	struct runtime *r = w->cri.runtime;
+
+	r->ops->images(r, told_images, w);
+	await(w);
+	assert_string_equal(w->told.text, "sha256:1 sha256:2! sha256:3 ");
+	w->cri.config = "{\"sandboxImage\":\"pause:1\"}";
+	w->cri.version = "1.6.30";
+	r->ops->condition(r, told_condition, w);
+	await(w);
+	r->ops->images(r, told_images, w);
+	await(w);
+	assert_string_equal(w->told.text, "sha256:1! sha256:2! sha256:3 ");
+	r->ops->image_fs(r, told_id, w);
+	await(w);
+	assert_string_equal(w->told.id, "/images");
+	r->ops->remove_image(r, STR("sha256:3"), told_done, w);
+	await(w);
+	r->ops->stats(r, told_stats, w);
+	await(w);
+	assert_int_equal(w->cri.calls[CRI_STATS], 1);
+	assert_int_equal(w->cri.calls[CRI_REMOVE_IMAGE], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,7 +676,9 @@ int main(void)
 		CASE(streams_are_where_the_runtime_says),
 		CASE(a_container_that_runs_gets_other_cpus),
 		CASE(the_condition_says_who_it_is_and_why_it_is_not_ready),
+		CASE(images_and_usage_are_read),
 		cmocka_unit_test(runtimes_with_cdi_are_known),
+		CASE(the_cgroup_driver_is_read_from_containerds_configuration),
 		CASE(freeing_it_ends_all_in_silence),
 		CASE(an_endpoint_must_be_an_address),
 	};

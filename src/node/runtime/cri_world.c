@@ -298,6 +298,85 @@ static void fake_pull(struct cri_world *w, struct grpc_call *c, const void *requ
 	(void)grpc_call_reply(c, &r.base);
 }
 
+/* The image of sandboxes by its configured name, one that is pinned, and one that is neither. */
+static void fake_images(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	Cri__ListImagesResponse r = CRI__LIST_IMAGES_RESPONSE__INIT;
+	Cri__Image pause = CRI__IMAGE__INIT, pinned = CRI__IMAGE__INIT, plain = CRI__IMAGE__INIT;
+	Cri__Image *images[] = { &pause, &pinned, &plain };
+	char *pause_tag = (char *)"docker.io/library/pause:1", *digest = (char *)"x@sha256:7";
+
+	(void)w;
+	(void)request;
+	pause.id = (char *)"sha256:1";
+	pause.repo_tags = &pause_tag;
+	pause.n_repo_tags = 1;
+	pinned.id = (char *)"sha256:2";
+	pinned.pinned = true;
+	plain.id = (char *)"sha256:3";
+	plain.repo_digests = &digest;
+	plain.n_repo_digests = 1;
+	plain.size = UINT64_MAX;
+	r.images = images;
+	r.n_images = 3;
+	(void)grpc_call_reply(c, &r.base);
+}
+
+static void fake_image_fs(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	Cri__ImageFsInfoResponse r = CRI__IMAGE_FS_INFO_RESPONSE__INIT;
+	Cri__FilesystemUsage fs = CRI__FILESYSTEM_USAGE__INIT, *all = &fs;
+	Cri__FilesystemIdentifier id = CRI__FILESYSTEM_IDENTIFIER__INIT;
+
+	(void)w;
+	(void)request;
+	id.mountpoint = (char *)"/images";
+	fs.fs_id = &id;
+	r.image_filesystems = &all;
+	r.n_image_filesystems = 1;
+	(void)grpc_call_reply(c, &r.base);
+}
+
+static void fake_remove_image(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	const Cri__RemoveImageRequest *m = request;
+	Cri__RemoveImageResponse r = CRI__REMOVE_IMAGE_RESPONSE__INIT;
+
+	(void)w;
+	assert_string_equal(m->image->image, "sha256:3");
+	(void)grpc_call_reply(c, &r.base);
+}
+
+/* One container with all figures, and one without any. */
+static void fake_stats(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	Cri__ListContainerStatsResponse r = CRI__LIST_CONTAINER_STATS_RESPONSE__INIT;
+	Cri__ContainerStats full = CRI__CONTAINER_STATS__INIT, bare = CRI__CONTAINER_STATS__INIT;
+	Cri__ContainerStats *all[] = { &full, &bare };
+	Cri__ContainerAttributes about = CRI__CONTAINER_ATTRIBUTES__INIT;
+	Cri__MemoryUsage memory = CRI__MEMORY_USAGE__INIT;
+	Cri__FilesystemUsage disk = CRI__FILESYSTEM_USAGE__INIT;
+	Cri__UInt64Value bytes = CRI__UINT64_VALUE__INIT, used = CRI__UINT64_VALUE__INIT;
+	Cri__Pair uid = CRI__PAIR__INIT, *labels = &uid;
+
+	(void)w;
+	(void)request;
+	uid.key = (char *)RUNTIME_LABEL_POD_UID;
+	uid.value = (char *)"u1";
+	about.labels = &labels;
+	about.n_labels = 1;
+	bytes.value = 4096;
+	used.value = 512;
+	memory.working_set_bytes = &bytes;
+	disk.used_bytes = &used;
+	full.attributes = &about;
+	full.memory = &memory;
+	full.writable_layer = &disk;
+	r.stats = all;
+	r.n_stats = 2;
+	(void)grpc_call_reply(c, &r.base);
+}
+
 static void fake_version(struct cri_world *w, struct grpc_call *c, const void *request)
 {
 	Cri__VersionResponse r = CRI__VERSION_RESPONSE__INIT;
@@ -359,6 +438,10 @@ static void (*const fakes[CRI_METHODS])(struct cri_world *w, struct grpc_call *c
 	[CRI_UPDATE] = fake_update,
 	[CRI_IMAGE_STATUS] = fake_image,
 	[CRI_PULL] = fake_pull,
+	[CRI_LIST_IMAGES] = fake_images,
+	[CRI_REMOVE_IMAGE] = fake_remove_image,
+	[CRI_IMAGE_FS] = fake_image_fs,
+	[CRI_STATS] = fake_stats,
 };
 
 static void cri_world_on_request(struct grpc_call *c, const void *request)

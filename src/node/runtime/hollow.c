@@ -65,6 +65,8 @@ struct reply {
 		runtime_exec_done *exec;
 		runtime_image_done *image;
 		runtime_condition_done *condition;
+		runtime_images_done *images;
+		runtime_stats_done *stats;
 	} done;
 	void *arg;
 	char *text; /* an id or an image; or NULL */
@@ -381,6 +383,38 @@ static void find_image(struct runtime *r, struct str image, runtime_image_done *
 	reply->text = str_dup(image);
 }
 
+/* There are no images on the disk, and nothing uses anything. */
+static void give_no_images(struct hollow *h UNUSED, struct reply *r)
+{
+	r->done.images(r->arg, NULL, 0, NULL);
+}
+
+static void hollow_images(struct runtime *r, runtime_images_done *done, void *arg)
+{
+	owe(hollow_of(r), give_no_images, arg)->done.images = done;
+}
+
+static void hollow_remove_image(struct runtime *r, struct str id UNUSED, runtime_done *done,
+				void *arg)
+{
+	owe_plain(hollow_of(r), done, arg);
+}
+
+static void hollow_image_fs(struct runtime *r, runtime_id_done *done, void *arg)
+{
+	owe_id(hollow_of(r), done, arg, STR(""));
+}
+
+static void give_no_stats(struct hollow *h UNUSED, struct reply *r)
+{
+	r->done.stats(r->arg, NULL, 0, NULL);
+}
+
+static void hollow_stats(struct runtime *r, runtime_stats_done *done, void *arg)
+{
+	owe(hollow_of(r), give_no_stats, arg)->done.stats = done;
+}
+
 static void pull(struct runtime *r, struct str image, const struct runtime_auth *auth UNUSED,
 		 const struct sandbox_spec *sandbox UNUSED, runtime_id_done *done, void *arg)
 {
@@ -672,6 +706,10 @@ static const struct runtime_ops ops = {
 	.remove_sandbox = remove_sandbox,
 	.image = find_image,
 	.pull = pull,
+	.images = hollow_images,
+	.remove_image = hollow_remove_image,
+	.image_fs = hollow_image_fs,
+	.stats = hollow_stats,
 	.create = hollow_create,
 	.start = hollow_start,
 	.stop = hollow_stop,

@@ -197,10 +197,31 @@ struct runtime_image {
 typedef void runtime_image_done(void *arg, const struct runtime_image *image,
 				const struct error *err);
 
+/* One image that the runtime has; borrowed until return. */
+struct runtime_image_info {
+	struct str id;
+	const struct str *names; /* tags and digests */
+	size_t nnames;
+	int64_t size; /* bytes */
+	bool pinned; /* the runtime needs it itself: the image of sandboxes */
+};
+typedef void runtime_images_done(void *arg, const struct runtime_image_info *v, size_t n,
+				 const struct error *err);
+
+/* What one container uses now. -1: unknown. Borrowed until return. */
+struct runtime_usage {
+	struct str pod_uid, container;
+	int64_t memory; /* working set, bytes */
+	int64_t disk, inodes; /* of its writable layer */
+};
+typedef void runtime_stats_done(void *arg, const struct runtime_usage *v, size_t n,
+				const struct error *err);
+
 struct runtime_condition {
 	bool runtime_ready, network_ready;
 	struct str message; /* why not */
 	struct str name, version; /* "containerd", "1.6.20" */
+	const char *cgroup_driver; /* "systemd", "cgroupfs"; NULL: the runtime does not say */
 	bool does_cdi;
 };
 typedef void runtime_condition_done(void *arg, const struct runtime_condition *c,
@@ -230,6 +251,13 @@ struct runtime_ops {
 	void (*image)(struct runtime *r, struct str image, runtime_image_done *done, void *arg);
 	void (*pull)(struct runtime *r, struct str image, const struct runtime_auth *auth,
 		     const struct sandbox_spec *sandbox, runtime_id_done *done, void *arg);
+	/* All images; a hollow runtime has none. */
+	void (*images)(struct runtime *r, runtime_images_done *done, void *arg);
+	void (*remove_image)(struct runtime *r, struct str id, runtime_done *done, void *arg);
+	/* A folder of the file system that has the images; empty: unknown. */
+	void (*image_fs)(struct runtime *r, runtime_id_done *done, void *arg);
+	/* The running containers of pods. */
+	void (*stats)(struct runtime *r, runtime_stats_done *done, void *arg);
 	void (*create)(struct runtime *r, struct str sandbox_id, const struct sandbox_spec *sandbox,
 		       const struct container_spec *spec, runtime_id_done *done, void *arg);
 	void (*start)(struct runtime *r, struct str id, runtime_done *done, void *arg);

@@ -73,9 +73,11 @@ static int cmp_devices(const void *a, const void *b)
 
 static void read_devices(struct fill *f)
 {
-	const struct assign_use *uses;
+	const struct assign_use *uses = f->opts->uses;
 
-	f->n = assign_uses(f->opts->assign, f->pod->uid, f->arena, &uses);
+	f->n = f->opts->nuses;
+	if (!uses)
+		f->n = assign_uses(f->opts->assign, f->pod->uid, f->arena, &uses);
 	f->devices = ARENA_ARRAY(f->arena, struct device, f->n);
 	for (size_t i = 0; i < f->n; i++) {
 		f->devices[i].use = &uses[i];

@@ -34,6 +34,12 @@ struct device_status_opts {
 	bool messages; /* gate ResourceHealthStatusMessage */
 	bool pod_level; /* the server has status.allocatedResourcesStatus */
 	int64_t wall_ns;
+	/*
+	 * The pod's devices, if another agent has assigned them. NULL: those in the log
+	 * (assign_uses()).
+	 */
+	const struct assign_use *uses;
+	size_t nuses;
 };
 
 /*

@@ -658,6 +658,32 @@ static void differences_are_found_once_per_device(void **state UNUSED)
 	end(&t);
 }
 
+static void devices_that_another_agent_assigned_are_shown(void **state UNUSED)
+{
+	const struct assign_use use = {
+		.pod_claim = STR("a"),
+		.device = { .driver = DRIVER, .pool = STR("pool"), .device = STR("gpu0") }
+	};
+	const struct plugin_health report = { .pool = STR("pool"),
+					      .device = STR("gpu0"),
+					      .health = ASSIGN_UNHEALTHY };
+	struct json *status = NULL;
+	struct test t;
+
+	begin(&t, POD("u1", "", CONTAINER("main", CLAIMS("{\"name\":\"a\"}")), CLAIM("a"),
+		      "\"containerStatuses\":[" STATUS("main") "]"));
+	(void)health_report(t.health, DRIVER, &report, 1, 0);
+	t.opts.uses = &use;
+	t.opts.nuses = 1;
+	assert_int_equal(json_copy(&t.arena, t.pod->status, &status, NULL), 0);
+	device_status_fill(&t.arena, t.pod, &t.opts, status, NULL);
+	assert_string_equal(text_of(&t.arena, container_field(status, "containerStatuses", "main")),
+			    "[{\"name\":\"claim:a\",\"resources\":[{\"resourceID\":"
+			    "\"gpu.example.com/pool/gpu0\",\"health\":\"Unhealthy\"}]}]");
+	assert_true(str_eqz(json_text_at(condition(status), "status"), "False"));
+	end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -674,6 +700,7 @@ int main(void)
 		cmocka_unit_test(the_condition_follows_the_worst_device_and_keeps_its_time),
 		cmocka_unit_test(a_long_message_names_some_and_counts_the_rest),
 		cmocka_unit_test(differences_are_found_once_per_device),
+		cmocka_unit_test(devices_that_another_agent_assigned_are_shown),
 	};
 
 	return cmocka_run_group_tests_name("node/device_status", tests, NULL, NULL);

@@ -122,11 +122,21 @@ static void version_move(struct version *to, struct version *from)
 
 /* --- what differs ---------------------------------------------------------------------------- */
 
+static struct json *writer_patch(const struct entry *e, struct arena *a, const char *server,
+				 const struct json *wanted, bool pod_level)
+{
+	const char *condition = e->writer->opts.condition;
+	const struct json *now = writer_tree_of(a, server);
+
+	if (condition)
+		return status_patch_condition(a, now, wanted, str_from(condition));
+	return status_patch_make(a, now, wanted, pod_level);
+}
+
 /* Returns NULL if nothing differs. Borrows the text of both versions. */
 static struct json *difference(const struct entry *e, struct arena *a, const char *server)
 {
-	return status_patch_make(a, writer_tree_of(a, server), writer_tree_of(a, e->wanted),
-				 !e->no_pod_level);
+	return writer_patch(e, a, server, writer_tree_of(a, e->wanted), !e->no_pod_level);
 }
 
 /* Whether each condition type of patch list `list` also occurs in `of`. */
@@ -143,8 +153,8 @@ static bool has_conditions(const struct json *list, const struct json *of)
 static bool said_all(const struct entry *e, struct arena *a, const char *answer)
 {
 	struct json *sent = writer_tree_of(a, e->sent);
-	struct json *patch = status_patch_make(a, writer_tree_of(a, e->known.text), sent, true);
-	struct json *rest = status_patch_make(a, writer_tree_of(a, answer), sent, !e->no_pod_level);
+	struct json *patch = writer_patch(e, a, e->known.text, sent, true);
+	struct json *rest = writer_patch(e, a, answer, sent, !e->no_pod_level);
 
 	JSON_FOREACH (it, rest) {
 		const struct json *said = json_get(patch, json_key(it));
@@ -367,6 +377,8 @@ static void patch_done(struct client_request *r, const struct client_answer *ans
 		e->doubted = true;
 		end_patch(e, false);
 		try_later(e);
+		if (e->writer->opts.on_failed)
+			e->writer->opts.on_failed(e->writer->opts.arg, err);
 	}
 }
 

@@ -27,6 +27,11 @@ struct status_writer_opts {
 	struct loop *loop;
 	struct client *client;
 	/*
+	 * Another agent writes the pods' status: only this condition is compared, sent and deleted.
+	 * NULL: the whole status.
+	 */
+	const char *condition;
+	/*
 	 * The server accepted a status: `status` is the whole status that was sent. Borrowed. Not
 	 * called if the server had all of it already. The callback may set, delete or forget the
 	 * pod.
@@ -34,6 +39,8 @@ struct status_writer_opts {
 	void (*on_written)(void *arg, struct str pod_uid, const struct json *status);
 	/* The server rejected the status; retrying would not help. */
 	void (*on_refused)(void *arg, struct str pod_uid, const struct error *err);
+	/* A patch failed and will be tried again. For the log; may be NULL. */
+	void (*on_failed)(void *arg, const struct error *err);
 	void *arg;
 	struct metrics *metrics; /* or NULL */
 };

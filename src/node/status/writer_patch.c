@@ -103,7 +103,8 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 		 * Writing them would undo their owners' later changes, and two writers would
 		 * overwrite each other for ever.
 		 */
-		if (pod_condition_is_own(type) && (!old || !same_condition(old, it)))
+		if ((pod_condition_is_own(type) || pod_condition_is_eviction(it)) &&
+		    (!old || !same_condition(old, it)))
 			json_append(list, merged_condition(a, old, it));
 	}
 	JSON_FOREACH (it, server) {
@@ -163,6 +164,21 @@ struct json *status_patch_make(struct arena *a, const struct json *server,
 			json_add(patch, str_from(name), v);
 	}
 	return json_count(patch) > 0 ? patch : NULL;
+}
+
+struct json *status_patch_condition(struct arena *a, const struct json *server,
+				    const struct json *wanted, struct str type)
+{
+	const struct json *old = json_find(json_getz(server, "conditions"), "type", type);
+	const struct json *now = json_find(json_getz(wanted, "conditions"), "type", type);
+	struct json *patch = json_make_object(a), *list = json_make_array(a);
+
+	if (now && (!old || !same_condition(old, now)))
+		json_append(list, merged_condition(a, old, now));
+	if (old && !now)
+		json_append(list, deleted_condition(a, type));
+	json_add(patch, STR("conditions"), list);
+	return json_count(list) > 0 ? patch : NULL;
 }
 
 void status_patch_reduce(struct arena *a, const struct json *status, struct buf *out)

@@ -19,6 +19,13 @@
 struct json *status_patch_make(struct arena *a, const struct json *server,
 			       const struct json *wanted, bool pod_level);
 
+/*
+ * The same for the condition of this type alone. Nothing else is compared or sent, because another
+ * agent writes it.
+ */
+struct json *status_patch_condition(struct arena *a, const struct json *server,
+				    const struct json *wanted, struct str type);
+
 /* Appends the status as compact text, reduced to the fields that are compared. */
 void status_patch_reduce(struct arena *a, const struct json *status, struct buf *out);
 

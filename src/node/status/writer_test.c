@@ -178,7 +178,7 @@ static void on_refused(void *arg, struct str uid UNUSED, const struct error *err
 	(void)snprintf(w->last_error, sizeof(w->last_error), "%s", err->msg);
 }
 
-static struct world *world_new(void)
+static struct world *world_with(const char *condition)
 {
 	struct world *w = XNEW(struct world);
 
@@ -193,11 +193,17 @@ static struct world *world_new(void)
 	w->metrics = metrics_new();
 	w->writer = status_writer_new(&(struct status_writer_opts){ .loop = w->api.outside,
 								    .client = w->api.client,
+								    .condition = condition,
 								    .on_written = on_written,
 								    .on_refused = on_refused,
 								    .metrics = w->metrics,
 								    .arg = w });
 	return w;
+}
+
+static struct world *world_new(void)
+{
+	return world_with(NULL);
 }
 
 static void world_free(struct world *w)
@@ -453,6 +459,36 @@ static void conditions_of_others_are_left_to_them(void **state UNUSED)
 	world_free(w);
 }
 
+static void one_condition_alone_is_written_beside_another_agent(void **state UNUSED)
+{
+	struct world *w = world_with("devplane.dev/DevicesHealthy");
+
+	put_target(w, TARGET("36")); /* another agent's */
+	set(w, "{\"phase\":\"Failed\",\"podIP\":\"10.0.0.9\",\"conditions\":[{\"type\":\"Ready\","
+	       "\"status\":\"False\"},{\"type\":\"devplane.dev/DevicesHealthy\",\"status\":"
+	       "\"False\",\"message\":\"hot\"}]}");
+	sim_run_for(w->api.sim, 1000);
+	assert_string_equal(w->last_patch,
+			    "{\"metadata\":{\"uid\":\"u0\"},\"status\":{\"conditions\":[{\"type\":"
+			    "\"devplane.dev/DevicesHealthy\",\"status\":\"False\",\"message\":"
+			    "\"hot\"}]}}");
+	set(w, "{\"conditions\":[{\"type\":\"devplane.dev/DevicesHealthy\",\"status\":\"True\"}]}");
+	sim_run_for(w->api.sim, 1000);
+	assert_string_equal(w->last_patch,
+			    "{\"metadata\":{\"uid\":\"u0\"},\"status\":{\"conditions\":[{\"type\":"
+			    "\"devplane.dev/DevicesHealthy\",\"status\":\"True\",\"message\":"
+			    "null}]}}");
+	set(w, "{}");
+	sim_run_for(w->api.sim, 1000);
+	assert_string_equal(
+		w->last_patch,
+		"{\"metadata\":{\"uid\":\"u0\"},\"status\":{\"conditions\":[{\"$patch\":"
+		"\"delete\",\"type\":\"devplane.dev/DevicesHealthy\"}]}}");
+	assert_int_equal(w->patches, 3);
+	assert_status(w, 0, "/phase", "Pending");
+	world_free(w);
+}
+
 static void a_change_by_others_during_a_patch_is_not_lost(void **state UNUSED)
 {
 	struct world *w = world_new();
@@ -667,6 +703,7 @@ int main(void)
 		cmocka_unit_test(an_old_event_of_the_watch_changes_nothing),
 		cmocka_unit_test(fields_of_the_agent_that_others_change_are_written_again),
 		cmocka_unit_test(conditions_of_others_are_left_to_them),
+		cmocka_unit_test(one_condition_alone_is_written_beside_another_agent),
 		cmocka_unit_test(a_change_by_others_during_a_patch_is_not_lost),
 		cmocka_unit_test(the_status_is_written_again_after_an_unanswered_patch),
 		cmocka_unit_test(a_field_that_the_server_drops_is_not_fought_for),

@@ -35,7 +35,8 @@ static void evict(struct worker *w, const struct device_policy_due *due, struct 
 	struct resource pods = resource_builtin("", "v1", "pods");
 	struct json *body = json_make_object(a), *metadata = json_make_object(a);
 
-	if (client_busy(&w->eviction))
+	/* Nobody would create a static pod elsewhere. */
+	if (client_busy(&w->eviction) || w->pod->is_static)
 		return;
 	free(w->evicting_for);
 	w->evicting_for = str_dup(due->container_id);

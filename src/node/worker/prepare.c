@@ -164,6 +164,29 @@ static void hold_devices(struct worker *w)
 		worker_step_done(w, WORKER_HOLD);
 }
 
+static bool asks_for_devices(const struct pod *pod)
+{
+	struct pod_containers c = pod_containers(pod);
+
+	while (pod_containers_next(&c)) {
+		JSON_FOREACH (it, json_getz(json_getz(c.container, "resources"), "limits")) {
+			if (str_chr(json_key(it), '/') >= 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The record of devices is being rebuilt, which needs the pods of the API server. That server may
+ * itself be a static pod, so one without devices does not wait.
+ */
+static bool waits_for_recovery(struct worker *w)
+{
+	return !w->admitted && w->host->recovering(w->host->arg) &&
+	       (!w->pod->is_static || asks_for_devices(w->pod));
+}
+
 void worker_step_admit(struct worker *w)
 {
 	char reason[FIT_REASON_SIZE];
@@ -172,7 +195,7 @@ void worker_step_admit(struct worker *w)
 
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
-	} else if (!w->admitted && w->host->recovering(w->host->arg)) {
+	} else if (waits_for_recovery(w)) {
 		return; /* worker_recovered() continues */
 	} else if (r == -ERR_FORBIDDEN) {
 		worker_reject(w, "SysctlForbidden", err.msg);
@@ -292,6 +315,11 @@ void worker_step_sources(struct worker *w)
 	if (w->host->hollow) {
 		w->prepared = true;
 		worker_step_done(w, WORKER_RUN);
+		return;
+	}
+	/* A static pod names no API objects, and must start without a server. */
+	if (w->pod->is_static) {
+		worker_step_done(w, WORKER_VOLUMES);
 		return;
 	}
 	call(w);

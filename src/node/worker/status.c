@@ -4,69 +4,27 @@
  * anything changes.
  */
 #include "api/api_limits.h"
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
-#include "base/time/timestamp.h"
 #include "node/pod/pod_condition.h"
 #include "node/probes/probes.h"
+#include "node/status/device_event_text.h"
 #include "node/status/device_status.h"
 #include "node/status/writer.h"
 #include "node/worker/worker_impl.h"
 
 enum {
 	STACK_BLOCK = 32 * 1024, /* arena on the stack: large enough for most statuses */
-	MINUTE_S = 60,
-	DETERMINED_SIZE = 64,
 };
-
-/* Finds a claim device by its id, DRIVER/POOL/DEVICE; a pool may contain slashes. */
-static bool find_health(const struct worker *w, const struct device_status_change *c,
-			struct health_device *ret_device)
-{
-	ptrdiff_t first = str_chr(c->id, '/'), last = (ptrdiff_t)c->id.n - 1;
-
-	if (!str_starts(c->resource, STR("claim:")) || first < 0)
-		return false;
-	while (c->id.p[last] != '/')
-		last--;
-	return last > first && health_get(w->host->health, str_of(c->id.p, (size_t)first),
-					  str_of(c->id.p + first + 1, (size_t)(last - first - 1)),
-					  str_skip(c->id, (size_t)last + 1), ret_device);
-}
-
-/*
- * ", determined TIME" by the driver's clock, if that differs from the event's time by a minute or
- * more.
- */
-static const char *determined(const struct worker *w, const struct device_status_change *c,
-			      char room[static DETERMINED_SIZE])
-{
-	int64_t wall_s = clock_wall(loop_clock(w->host->loop)) / CLOCK_SEC;
-	char text[TIMESTAMP_SIZE];
-	struct health_device d;
-	struct str at;
-
-	if (!find_health(w, c, &d) || d.health != c->now || d.updated_s <= 0 ||
-	    d.updated_s > INT64_MAX / CLOCK_SEC ||
-	    (d.updated_s > wall_s - MINUTE_S && d.updated_s < wall_s + MINUTE_S))
-		return "";
-	at = timestamp_print(d.updated_s * CLOCK_SEC, TIMESTAMP_SECONDS, text);
-	(void)snprintf(room, DETERMINED_SIZE, ", determined %.*s", STR_ARG(at));
-	return room;
-}
 
 void worker_tell_device(struct worker *w, const struct device_status_change *c)
 {
-	static const char *const reasons[] = { [ASSIGN_HEALTHY] = "DeviceHealthy",
-					       [ASSIGN_UNHEALTHY] = "DeviceUnhealthy",
-					       [ASSIGN_UNKNOWN] = "DeviceHealthUnknown" };
 	enum recorder_type type = c->now == ASSIGN_HEALTHY ? RECORDER_NORMAL : RECORDER_WARNING;
-	char room[DETERMINED_SIZE];
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 
-	worker_event(w, STR_NULL, type, reasons[c->now], "Device %.*s of %.*s: %s -> %s%s%s%.*s",
-		     STR_ARG(c->id), STR_ARG(c->resource), assign_health_name(c->before),
-		     assign_health_name(c->now), determined(w, c, room), c->message.n ? ": " : "",
-		     STR_ARG(c->message));
+	device_event_print(&text, c, w->host->health, clock_wall(loop_clock(w->host->loop)));
+	worker_event(w, STR_NULL, type, device_event_reason(c), "%.*s", STR_ARG(buf_str(&text)));
 }
 
 static void on_tell(void *arg, struct str pod_uid, const struct device_status_change *c)
@@ -145,10 +103,11 @@ static void keep_settling(struct worker *w, struct arena *a, struct json *status
 /* The status set last; after a restart, the server's. */
 static const struct json *status_before(const struct worker *w, struct arena *a)
 {
-	struct str text = status_writer_wanted(w->host->writer, w->pod->uid);
+	const struct pod *pod = worker_api_pod(w) ? worker_api_pod(w) : w->pod;
+	struct str text = status_writer_wanted(w->host->writer, pod->uid);
 	struct json *tree;
 
-	return text.p && json_parse(a, text, NULL, &tree, NULL) == 0 ? tree : w->pod->status;
+	return text.p && json_parse(a, text, NULL, &tree, NULL) == 0 ? tree : pod->status;
 }
 
 static void add_devices(struct worker *w, struct arena *a, struct json *status)
@@ -209,6 +168,7 @@ void worker_write_status(struct worker *w)
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
 	status = lifecycle_status(w->life, &in, &a);
 	add_devices(w, &a, status);
-	status_writer_set(w->host->writer, w->pod, status);
+	if (worker_api_pod(w))
+		status_writer_set(w->host->writer, worker_api_pod(w), status);
 	arena_release(&a);
 }

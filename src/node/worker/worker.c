@@ -112,10 +112,17 @@ struct lifecycle_input worker_input(const struct worker *w)
 		.prepared = w->prepared,
 		.stop_reason = w->gone ? STR("Deleted") : worker_text_of(w->stop_reason),
 		.stop_message = worker_text_of(w->stop_message),
+		.stop_grace_s = w->stop_grace_s,
+		.stop_disrupts = w->evicted,
 		.cleaned = w->cleaned,
 		.host_ip = node_object_ip(w->host->node),
 		.id_prefix = w->host->id_prefix,
 	};
+}
+
+const struct pod *worker_api_pod(const struct worker *w)
+{
+	return w->pod->is_static ? w->mirror : w->pod;
 }
 
 void worker_reject(struct worker *w, const char *reason, const char *message)
@@ -347,10 +354,25 @@ void worker_update(struct worker *w, struct pod *pod)
 		worker_look(w);
 }
 
+void worker_set_mirror(struct worker *w, struct pod *mirror)
+{
+	struct pod *old = w->mirror;
+
+	w->mirror = mirror ? pod_ref(mirror) : NULL;
+	if (old && (!mirror || !str_eq(old->uid, mirror->uid)))
+		status_writer_forget(w->host->writer, old->uid);
+	else if (mirror)
+		status_writer_seen(w->host->writer, mirror);
+	if (mirror && (!old || !str_eq(old->uid, mirror->uid)))
+		worker_write_status(w);
+	pod_unref(old);
+}
+
 void worker_gone(struct worker *w)
 {
 	w->gone = true;
-	status_writer_forget(w->host->writer, w->pod->uid);
+	if (worker_api_pod(w))
+		status_writer_forget(w->host->writer, worker_api_pod(w)->uid);
 	probes_stop_pod(w->host->probes, w->pod->uid);
 	worker_look(w);
 }
@@ -441,6 +463,23 @@ void worker_recovered(struct worker *w)
 	worker_look(w);
 }
 
+bool worker_evictable(const struct worker *w)
+{
+	return w->step == WORKER_RUN && !w->ended && !w->cleaned && !ending(w) && runs(w->seen);
+}
+
+void worker_evict(struct worker *w, struct str message, int64_t grace_s)
+{
+	if (!worker_evictable(w))
+		return;
+	worker_warn(w, "Evicted", message);
+	w->stop_reason = str_dup(STR("Evicted"));
+	w->stop_message = str_dup(message);
+	w->stop_grace_s = grace_s;
+	w->evicted = true;
+	worker_look(w);
+}
+
 bool worker_mark(struct worker *w)
 {
 	bool first = !w->marked;
@@ -496,6 +535,7 @@ void worker_free(struct worker *w)
 	worker_policy_release(w);
 	lifecycle_free(w->life);
 	pod_unref(w->pod);
+	pod_unref(w->mirror);
 	free(w->uid);
 	if (w->seen_arena)
 		arena_release(w->seen_arena);

@@ -111,6 +111,12 @@ bool worker_admitted(const struct worker *w);
 void worker_update(struct worker *w, struct pod *pod);
 void worker_gone(struct worker *w);
 
+/*
+ * The mirror pod of a static pod, as the API shows it; or NULL. The pod's status is
+ * written to it.
+ */
+void worker_set_mirror(struct worker *w, struct pod *mirror);
+
 /* The runtime's state of the pod in the listing of that number; copied. NULL: nothing. */
 void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look);
 
@@ -147,6 +153,14 @@ void worker_retry(struct worker *w);
  */
 bool worker_mark(struct worker *w);
 void worker_health_changed(struct worker *w);
+
+/* Whether the pod runs and nothing ends it yet, so that worker_evict() may be called. */
+bool worker_evictable(const struct worker *w);
+/*
+ * Fails the pod because the node lacks a resource, with the reason Evicted and upstream's condition
+ * DisruptionTarget. Its containers get at most `grace_s`.
+ */
+void worker_evict(struct worker *w, struct str message, int64_t grace_s);
 
 /* Writes an event with resource, device, old and new health and the driver's message. */
 void worker_tell_device(struct worker *w, const struct device_status_change *c);

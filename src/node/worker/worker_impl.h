@@ -61,6 +61,7 @@ struct worker {
 	struct worker_host *host;
 	char *uid;
 	struct pod *pod;
+	struct pod *mirror; /* of a static pod; or NULL */
 	struct fit_sum asks; /* the pod's requests */
 	struct lifecycle *life;
 	enum worker_step step;
@@ -77,6 +78,8 @@ struct worker {
 	bool marked; /* worker_health_changed() must be called */
 	char *reject_reason, *reject_message;
 	char *stop_reason, *stop_message;
+	int64_t stop_grace_s; /* 0: the pod's own */
+	bool evicted;
 	struct arena *seen_arena;
 	struct runtime_pod *seen; /* NULL: nothing */
 	struct list ops; /* struct worker_op, in flight */
@@ -118,6 +121,8 @@ void worker_step_done(struct worker *w, enum worker_step next);
 void worker_event(struct worker *w, struct str container, enum recorder_type type,
 		  const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
 struct lifecycle_input worker_input(const struct worker *w);
+/* The pod of the API that shows the status; NULL: a static pod has no mirror pod now. */
+const struct pod *worker_api_pod(const struct worker *w);
 void worker_reject(struct worker *w, const char *reason, const char *message);
 
 /* --- worker/prepare.c: the steps before the first container and after the last one ---- */

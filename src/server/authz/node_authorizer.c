@@ -6,7 +6,7 @@
  */
 #include "base/core/compiler.h"
 #include "server/authz/authorizers.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 
 struct ask {
 	struct authz *authz;
@@ -60,29 +60,29 @@ static bool is_own_pod(struct ask *k)
 	return node_pods_has(k->authz->pods, k->node, k->q->ns, k->q->name);
 }
 
-static bool pods_refer(struct ask *k, enum node_pods_what what)
+static bool pods_refer(struct ask *k, enum pod_refs_what what)
 {
 	return node_pods_refer(k->authz->pods, k->node, what, k->q->ns, k->q->name);
 }
 
 static bool is_own_config_map(struct ask *k)
 {
-	return pods_refer(k, NODE_PODS_CONFIG_MAP);
+	return pods_refer(k, POD_REFS_CONFIG_MAP);
 }
 
 static bool is_own_claim(struct ask *k)
 {
-	return pods_refer(k, NODE_PODS_VOLUME_CLAIM);
+	return pods_refer(k, POD_REFS_VOLUME_CLAIM);
 }
 
 static bool is_own_resource_claim(struct ask *k)
 {
-	return pods_refer(k, NODE_PODS_RESOURCE_CLAIM);
+	return pods_refer(k, POD_REFS_RESOURCE_CLAIM);
 }
 
 static bool is_own_account(struct ask *k)
 {
-	return pods_refer(k, NODE_PODS_ACCOUNT);
+	return pods_refer(k, POD_REFS_ACCOUNT);
 }
 
 static struct json *volume_tree(struct ask *k, struct str name)
@@ -100,7 +100,7 @@ static bool is_own_volume(struct ask *k)
 	const struct json *ref = json_getz(json_getz(volume_tree(k, k->q->name), "spec"),
 					   "claimRef");
 
-	return ref && node_pods_refer(k->authz->pods, k->node, NODE_PODS_VOLUME_CLAIM,
+	return ref && node_pods_refer(k->authz->pods, k->node, POD_REFS_VOLUME_CLAIM,
 				      json_text_at(ref, "namespace"), json_text_at(ref, "name"));
 }
 
@@ -161,7 +161,7 @@ static bool claim_has_secret(void *arg, struct str ns, struct str claim)
 
 static bool is_own_secret(struct ask *k)
 {
-	return pods_refer(k, NODE_PODS_SECRET) ||
+	return pods_refer(k, POD_REFS_SECRET) ||
 	       node_pods_each_volume_claim(k->authz->pods, k->node, claim_has_secret, k);
 }
 

@@ -9,7 +9,7 @@
 #include "api/object/object.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 
 struct node {
 	struct map pods; /* key -> struct object, a reference */
@@ -121,15 +121,15 @@ static const struct json *node_pods_tree_of(const struct object *o, struct arena
 }
 
 /* A quick text search that avoids parsing. Names have no characters that JSON escapes. */
-static bool may_refer(const struct object *o, enum node_pods_what what, struct str name)
+static bool may_refer(const struct object *o, enum pod_refs_what what, struct str name)
 {
 	struct str text = str_of(o->json->data, o->json->n);
 
 	return str_find(text, name) >= 0 ||
-	       (what == NODE_PODS_VOLUME_CLAIM && str_find(text, STR("\"ephemeral\"")) >= 0);
+	       (what == POD_REFS_VOLUME_CLAIM && str_find(text, STR("\"ephemeral\"")) >= 0);
 }
 
-static bool pod_refers(const struct object *o, enum node_pods_what what, struct str name)
+static bool pod_refers(const struct object *o, enum pod_refs_what what, struct str name)
 {
 	struct arena a;
 	const struct json *pod;
@@ -144,7 +144,7 @@ static bool pod_refers(const struct object *o, enum node_pods_what what, struct 
 	return found;
 }
 
-bool node_pods_refer(struct node_pods *p, struct str node, enum node_pods_what what, struct str ns,
+bool node_pods_refer(struct node_pods *p, struct str node, enum pod_refs_what what, struct str ns,
 		     struct str name)
 {
 	const struct node *n = map_get(&p->nodes, node);

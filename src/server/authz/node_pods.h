@@ -10,18 +10,11 @@
 #ifndef SERVER_AUTHZ_NODE_PODS_H
 #define SERVER_AUTHZ_NODE_PODS_H
 
+#include "api/check/pod_refs.h"
 #include "base/core/str.h"
 
 struct node_pods;
 struct object;
-
-enum node_pods_what {
-	NODE_PODS_SECRET,
-	NODE_PODS_CONFIG_MAP,
-	NODE_PODS_VOLUME_CLAIM,
-	NODE_PODS_RESOURCE_CLAIM,
-	NODE_PODS_ACCOUNT,
-};
 
 struct node_pods *node_pods_new(void);
 void node_pods_free(struct node_pods *p);
@@ -31,7 +24,7 @@ void node_pods_reset(struct node_pods *p);
 void node_pods_change(struct node_pods *p, struct object *now, struct object *before);
 
 /* Whether a pod of the node, in `ns`, refers to that object. Mirror pods do not count. */
-bool node_pods_refer(struct node_pods *p, struct str node, enum node_pods_what what, struct str ns,
+bool node_pods_refer(struct node_pods *p, struct str node, enum pod_refs_what what, struct str ns,
 		     struct str name);
 
 /* Whether the pod is bound to the node. */

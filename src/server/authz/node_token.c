@@ -5,7 +5,7 @@
  */
 #include "base/text/print.h"
 #include "server/authz/authorizers.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 
 struct tokens_ask {
 	struct authz *authz;

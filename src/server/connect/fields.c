@@ -8,7 +8,7 @@
 #include "net/http/http.h"
 #include "net/net_limits.h"
 #include "server/authn/authn.h"
-#include "server/ui/cookie.h"
+#include "web/session/cookie.h"
 
 static bool is_secret(struct str name)
 {

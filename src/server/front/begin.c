@@ -246,7 +246,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	audit_begin(x);
 	if (!take_head(x))
 		return;
-	if (ui_is_path(stream->in.path)) {
+	if (ui_is_path(stream->in.path) || ui_wants_page(s, &stream->in)) {
 		begin_page(x);
 		return;
 	}

@@ -13,8 +13,8 @@
 #include "server/http/exchange.h"
 #include "server/http/ready.h"
 #include "server/http/reply.h"
-#include "server/ui/cookie.h"
-#include "server/ui/sessions.h"
+#include "web/session/cookie.h"
+#include "server/ui/session_user.h"
 #include "server/ui/ui.h"
 
 struct access {
@@ -87,7 +87,7 @@ static int find_asker(struct exchange *x, struct access *a)
 	if (!a->session)
 		return error_set(&a->err, ERR_UNAUTHORIZED, "Unauthorized");
 	ui_session_hold(a->session, &x->work);
-	a->asker = a->query.user = &a->session->user;
+	a->asker = a->query.user = session_user(a->session);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ static void access_finish(struct exchange *x)
 	if (a->session) {
 		ui_session_hold(a->session, x->arena);
 		x->session = a->session;
-		x->user = a->session->user;
+		x->user = *session_user(a->session);
 	}
 	if (a->err.code) {
 		access_refuse(x, a);
@@ -237,7 +237,7 @@ bool access_identify(struct exchange *x)
 	int r = 0;
 
 	if (x->server->sessions)
-		r = ui_cookie_claim(&x->stream->in, &x->session_id, &err);
+		r = ui_cookie_claim(&ui_cookie_host, &x->stream->in, &x->session_id, &err);
 	if (r != 0) {
 		x->user = user_anonymous(); /* the state will find the session's user */
 		x->more = page_head;

@@ -36,7 +36,7 @@ struct exchange {
 	struct arena work; /* memory for the job; lives as long as the exchange */
 	void *room; /* memory lent to `work` for a write; or NULL */
 	struct user user;
-	struct str session_id; /* that the request presents (ui/cookie.h); p NULL: none */
+	struct str session_id; /* that the request presents (web/session/cookie.h); p NULL: none */
 	struct ui_session *session; /* the session that was found; held by `arena`; or NULL */
 	struct user *impersonator; /* the user who impersonates `user`; or NULL */
 	struct request request;

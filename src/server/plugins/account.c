@@ -10,7 +10,7 @@
 
 #include "base/core/map.h"
 #include "server/admission/request.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 
 #define VOLUME_PREFIX "kube-api-access-"
 #define MOUNT_PATH    "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -285,7 +285,7 @@ static int check_mirror(const struct json *pod, struct error *err)
 	if (json_text_at(spec, "serviceAccountName").n)
 		return error_set(err, ERR_FORBIDDEN,
 				 "a mirror pod may not reference service accounts");
-	if (pod_refs_has(pod, NODE_PODS_SECRET, STR_NULL))
+	if (pod_refs_has(pod, POD_REFS_SECRET, STR_NULL))
 		return error_set(err, ERR_FORBIDDEN, "a mirror pod may not reference secrets");
 	if (projects_token(spec))
 		return error_set(err, ERR_FORBIDDEN,

@@ -6,7 +6,7 @@
 #include "base/text/base64.h"
 #include "net/tls/pki_csr.h"
 #include "server/authz/authorizers.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 #include "server/plugins/node_restriction.h"
 
 int node_check_signing_request(const struct node_write *w, struct error *err)

@@ -8,7 +8,7 @@
 #include "base/text/print.h"
 #include "server/admission/request.h"
 #include "server/authz/authorizers.h"
-#include "server/authz/pod_refs.h"
+#include "api/check/pod_refs.h"
 #include "server/core/parts.h"
 #include "server/plugins/authz.h"
 #include "server/plugins/node_restriction.h"

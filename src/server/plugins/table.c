@@ -13,6 +13,7 @@
 #include "server/plugins/limits.h"
 #include "server/plugins/priority.h"
 #include "server/plugins/quota.h"
+#include "server/plugins/workloads.h"
 #include "server/policies/admit.h"
 #include "server/services/admit.h"
 #include "server/webhooks/webhooks.h"
@@ -46,7 +47,7 @@ static const struct plugin {
 	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
-	  admit_not_ready_taint, NULL, .off = true },
+	  admit_not_ready_taint, NULL },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
 	  admit_priority, NULL },
 	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
@@ -83,6 +84,8 @@ static const struct plugin {
 	  admit_devices_concerns, admit_devices_note, NULL },
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
 	  admit_devices_allocates, NULL, admit_devices, .blind = true },
+	{ "WorkloadControllers", STR_NULL, STR(""), ADMIT_CREATE, admit_workloads_concerns, NULL,
+	  admit_workloads, .own = true, .blind = true },
 	/* The last plugin, so that nothing is charged for a write that another one rejects. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },

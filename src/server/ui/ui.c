@@ -7,7 +7,6 @@
 
 #include "base/core/limits.h"
 #include "base/json/writer.h"
-#include "base/time/timestamp.h"
 #include "server/authn/authn.h"
 #include "server/core/parts.h"
 #include "server/engine/watch.h"
@@ -15,15 +14,14 @@
 #include "server/http/ready.h"
 #include "server/http/reply.h"
 #include "server/publish/document.h"
-#include "server/server_limits.h"
-#include "server/ui/cookie.h"
-#include "server/ui/sessions.h"
+#include "server/ui/session_user.h"
+#include "web/session/cookie.h"
+#include "web/session/page.h"
 #include "web/web.h"
+#include "web/web_limits.h"
 
 #define CODE_LIFE_S     600
 #define CODE_LIFE_S_MAX 3600
-
-#define COOKIE_ATTRIBUTES "; Path=/; Secure; HttpOnly; SameSite=Strict"
 
 /* Input and output of a job; in x->work. */
 struct call {
@@ -41,41 +39,35 @@ struct call {
 
 /* --- heads ------------------------------------------------------------------------ */
 
-static const struct http_field head[] = {
-	{ { "content-security-policy", 23 },
-	  { "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-	    "connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; "
-	    "frame-ancestors 'none'",
-	    169 } },
-	{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
-	{ { "referrer-policy", 15 }, { "no-referrer", 11 } },
-	{ { "cross-origin-opener-policy", 26 }, { "same-origin", 11 } },
-	{ { "cross-origin-resource-policy", 28 }, { "same-origin", 11 } },
-};
-
 bool ui_is_path(struct str path)
 {
 	return str_starts(path, STR("/ui")) && (path.n == 3 || path.p[3] == '/');
 }
 
+bool ui_wants_page(const struct server *s, const struct http_head *in)
+{
+	return s->sessions && str_eqz(in->path, "/") && str_eqz(in->method, "GET") &&
+	       str_find(http_fields_get(&in->fields, STR("accept")), STR("text/html")) >= 0;
+}
+
 void ui_begin(struct exchange *x)
 {
 	x->user = user_anonymous();
-	x->more = head;
-	x->nmore = ARRAY_SIZE(head);
+	x->more = ui_fields;
+	x->nmore = UI_FIELDS;
 	x->cache_control = "no-store";
 	x->incoming.max = UI_BODY_MAX;
 }
 
 static void set_cookie(struct exchange *x, const char *value)
 {
-	struct http_field *more = ARENA_ARRAY(x->arena, struct http_field, ARRAY_SIZE(head) + 1);
+	struct http_field *more = ARENA_ARRAY(x->arena, struct http_field, UI_FIELDS + 1);
 
-	memcpy(more, head, sizeof(head));
-	more[ARRAY_SIZE(head)] = HTTP_FIELD("set-cookie", str_from(value));
-	more[ARRAY_SIZE(head)].unique = true;
+	memcpy(more, ui_fields, sizeof(ui_fields));
+	more[UI_FIELDS] = HTTP_FIELD("set-cookie", str_from(value));
+	more[UI_FIELDS].unique = true;
 	x->more = more;
-	x->nmore = ARRAY_SIZE(head) + 1;
+	x->nmore = UI_FIELDS + 1;
 }
 
 static void ui_fail(struct exchange *x, const struct error *err)
@@ -134,40 +126,23 @@ static struct ui_now now_of(const struct exchange *x)
 	return (struct ui_now){ x->begun_ns, x->wall_ns };
 }
 
-static struct str readable(struct str s)
-{
-	return str_is_utf8(s) ? s : STR("(not UTF-8)");
-}
-
-static void ui_put_time(struct json_writer *w, const char *key, int64_t ns)
-{
-	char text[TIMESTAMP_SIZE];
-
-	json_writer_keyz(w, key);
-	json_writer_str(w, timestamp_print(ns, TIMESTAMP_SECONDS, text));
-}
-
 static void reply_session(struct exchange *x, const struct user *u, int64_t ends_ns)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
-	struct json_writer w;
+	struct ui_session_info info = { u->name, u->groups, u->ngroups, ends_ns };
 
-	json_writer_init(&w, &out, NULL);
-	json_writer_begin_object(&w);
-	json_writer_keyz(&w, "user");
-	json_writer_str(&w, readable(u->name));
-	json_writer_keyz(&w, "groups");
-	json_writer_begin_array(&w);
-	for (size_t i = 0; i < u->ngroups; i++)
-		json_writer_str(&w, readable(u->groups[i]));
-	json_writer_end_array(&w);
-	ui_put_time(&w, "expires", ends_ns);
-	json_writer_end_object(&w);
-	(void)json_writer_finish(&w);
+	ui_session_print(&out, &info);
 	reply_text(x, 200, STR("application/json"), buf_str(&out));
 }
 
 /* --- a link: on the state's loop ---------------------------------------------------- */
+
+static int64_t add_code(struct exchange *x, struct call *c)
+{
+	struct ui_login who = session_user_login(&c->user);
+
+	return ui_sessions_add_code(x->server->sessions, &who, c->life_ns, now_of(x), c->secret);
+}
 
 static void make_code(struct state *st, struct job *j, const struct error *err)
 {
@@ -177,8 +152,7 @@ static void make_code(struct state *st, struct job *j, const struct error *err)
 	if (err)
 		c->err = *err;
 	else if (authn_check_binding(st, &c->user, x->wall_ns, &c->err) == 0)
-		c->ends_ns = ui_sessions_add_code(x->server->sessions, &c->user, c->life_ns,
-						  now_of(x), c->secret);
+		c->ends_ns = add_code(x, c);
 	job_finish(j);
 }
 
@@ -279,7 +253,7 @@ static int check_login(struct state *st, struct exchange *x, struct call *c)
 		coded = ui_sessions_take_code(all, c->code, now_of(x));
 	if (coded) {
 		ui_session_hold(coded, &x->work);
-		c->user = coded->user;
+		c->user = *session_user(coded);
 	}
 	c->unknown = c->unknown || (c->code.p && !coded);
 	if (!c->unknown && authn_check_binding(st, &c->user, x->wall_ns, NULL) == 0)
@@ -307,13 +281,15 @@ static void log_in(struct state *st, struct job *j, const struct error *err)
 	struct call *c = x->data;
 	struct ui_sessions *all = x->server->sessions;
 	uint64_t ended = ui_sessions_ended(all);
+	struct ui_login who;
 
 	if (err) {
 		c->err = *err;
 	} else if (check_login(st, x, c) == 0) {
 		/* The browser drops its previous session, and nobody else has it. */
 		(void)ui_sessions_close(all, c->id);
-		c->session = ui_sessions_open(all, &c->user, now_of(x), c->secret);
+		who = session_user_login(&c->user);
+		c->session = ui_sessions_open(all, &who, now_of(x), c->secret);
 		ui_session_hold(c->session, &x->work);
 		c->ends_ns = ui_session_ends(c->session, now_of(x));
 		end_watches(st, x, ended);
@@ -339,19 +315,9 @@ static void finish_login(struct exchange *x)
 		ui_fail(x, &c->err);
 		return;
 	}
-	x->user = c->session->user;
-	set_cookie(x, arena_printf(x->arena, UI_COOKIE_NAME "=%s" COOKIE_ATTRIBUTES, c->secret));
+	x->user = *session_user(c->session);
+	set_cookie(x, ui_cookie_text(x->arena, &ui_cookie_host, c->secret));
 	reply_session(x, &x->user, c->ends_ns);
-}
-
-/* People paste tokens with a line break at the end. */
-static struct str unpad(struct str s)
-{
-	while (s.n && (unsigned char)s.p[s.n - 1] <= ' ')
-		s.n--;
-	while (s.n && (unsigned char)s.p[0] <= ' ')
-		s = str_skip(s, 1);
-	return s;
 }
 
 static int read_login(struct exchange *x, struct call *c, struct error *err)
@@ -359,7 +325,7 @@ static int read_login(struct exchange *x, struct call *c, struct error *err)
 	struct authn_audiences common;
 	struct json *tree;
 	struct str token;
-	int r = ui_cookie_check_page(&x->stream->in, err);
+	int r = ui_cookie_check_page(&ui_cookie_host, &x->stream->in, err);
 
 	if (r == 0)
 		r = json_parse(x->arena, x->body, NULL, &tree, err);
@@ -370,10 +336,10 @@ static int read_login(struct exchange *x, struct call *c, struct error *err)
 	if (!c->code.p == !token.p)
 		return error_set(err, ERR_BAD_REQUEST, "a login has either a code or a token");
 	if (token.p &&
-	    authn_token(x->server->authn, unpad(token), (struct authn_audiences){ NULL, 0 },
+	    authn_token(x->server->authn, ui_token_trim(token), (struct authn_audiences){ NULL, 0 },
 			x->arena, &c->user, &common, NULL) < 0)
 		c->unknown = true;
-	if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
+	if (ui_cookie_read(&ui_cookie_host, &x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
 		c->id = STR_NULL;
 	return 0;
 }
@@ -400,7 +366,7 @@ static void look_up(struct state *st, struct job *j, const struct error *err)
 
 	if (err) {
 		c->err = *err;
-	} else if (!s || authn_check_binding(st, &s->user, x->wall_ns, NULL) < 0) {
+	} else if (!s || authn_check_binding(st, session_user(s), x->wall_ns, NULL) < 0) {
 		(void)error_set(&c->err, ERR_UNAUTHORIZED, "Unauthorized");
 		if (s)
 			ui_end_session(x, st, s);
@@ -431,7 +397,7 @@ static void finish_session(struct exchange *x)
 		ui_fail(x, &c->err);
 		return;
 	}
-	x->user = c->session->user;
+	x->user = *session_user(c->session);
 	reply_session(x, &x->user, c->ends_ns);
 }
 
@@ -439,7 +405,7 @@ static void handle_session(struct exchange *x)
 {
 	struct call *c = ARENA_NEW(&x->work, struct call);
 	struct error err;
-	int r = ui_cookie_claim(&x->stream->in, &c->id, &err);
+	int r = ui_cookie_claim(&ui_cookie_host, &x->stream->in, &c->id, &err);
 
 	x->data = c;
 	if (r < 0)
@@ -471,8 +437,8 @@ static void finish_logout(struct exchange *x)
 	struct call *c = x->data;
 
 	if (c->session)
-		x->user = c->session->user;
-	set_cookie(x, UI_COOKIE_NAME "=; Max-Age=0" COOKIE_ATTRIBUTES);
+		x->user = *session_user(c->session);
+	set_cookie(x, ui_cookie_text(x->arena, &ui_cookie_host, NULL));
 	reply_body(x, 204, STR("application/json"), (struct slice){ 0 });
 }
 
@@ -482,9 +448,9 @@ static void handle_logout(struct exchange *x)
 	struct error err;
 
 	x->data = c;
-	if (ui_cookie_check_page(&x->stream->in, &err) < 0)
+	if (ui_cookie_check_page(&ui_cookie_host, &x->stream->in, &err) < 0)
 		ui_fail(x, &err);
-	else if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
+	else if (ui_cookie_read(&ui_cookie_host, &x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
 		finish_logout(x);
 	else
 		exchange_submit(x, run_logout, finish_logout);
@@ -506,7 +472,7 @@ static void on_object(void *arg, struct object *now, struct object *before)
 	if (!s->sessions || !before || (now && str_eq(now->uid, before->uid)))
 		return;
 	ended = ui_sessions_ended(s->sessions);
-	ui_sessions_unbind(s->sessions, before->uid);
+	session_user_unbind(s->sessions, before->uid);
 	if (ui_sessions_ended(s->sessions) != ended)
 		watch_end_revoked(s->state);
 }
@@ -568,7 +534,7 @@ void ui_handle(struct exchange *x)
 
 	if (!x->server->sessions)
 		reply_no_page(x);
-	else if (path.n == 3)
+	else if (path.n <= 3) /* "/" or "/ui" */
 		redirect(x);
 	else if (!route(x, str_skip(path, 4)))
 		handle_file(x, str_skip(path, 4));

@@ -20,11 +20,15 @@
 #include "server/engine/state.h"
 
 struct exchange;
+struct http_head;
 struct server;
 struct ui_session;
 
 /* Whether it is one of these paths, served or not. */
 bool ui_is_path(struct str path);
+
+/* Whether a browser asks for "/", which leads to the page. Other clients get the list of paths. */
+bool ui_wants_page(const struct server *s, const struct http_head *in);
 
 /* The request's head is complete: sets the header fields that every reply has. */
 void ui_begin(struct exchange *x);

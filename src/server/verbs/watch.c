@@ -9,7 +9,7 @@
 #include "server/gate/watch_right.h"
 #include "server/http/audit.h"
 #include "server/http/reply.h"
-#include "server/ui/sessions.h"
+#include "web/session/sessions.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 

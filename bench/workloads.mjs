@@ -1,0 +1,94 @@
+// workloads.mjs URL TOKEN WORK COUNT: makes one kind of work for controllers and prints how long it took, as "NAME SECONDS" lines.
+//
+//	deployment COUNT   creates a Deployment of COUNT pods, rolls it, and deletes it
+//	jobs COUNT         creates COUNT Jobs of 50 pods that end at once, and waits until all are complete
+//	nodes COUNT        waits until no pod of the Deployment "dying" is on a node whose name begins with "die-", and COUNT are tainted
+//
+// The same program drives devplane's controllers and upstream's. It looks every 50 ms at one object, or at counts from a watch.
+import https from "node:https"
+
+const [url, token, work, count] = [process.argv[2], process.argv[3], process.argv[4], Number(process.argv[5])]
+const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 16 })
+const apps = "/apis/apps/v1/namespaces/default", batch = "/apis/batch/v1/namespaces/default/jobs", pods = "/api/v1/namespaces/default/pods"
+const pod = { terminationGracePeriodSeconds: 0, automountServiceAccountToken: false, containers: [{ name: "main", image: "a" }] }
+
+function request(method, path, body, type = "application/json") {
+	return new Promise((resolve, reject) => {
+		const r = https.request(new URL(path, url), { method, agent, headers: { authorization: `Bearer ${token}`, "content-type": type } }, (reply) => {
+			const parts = []
+			reply.on("data", (part) => parts.push(part))
+			reply.on("end", () => {
+				const text = Buffer.concat(parts).toString()
+				if (reply.statusCode >= 300)
+					reject(new Error(`${method} ${path}: ${reply.statusCode} ${text.slice(0, 300)}`))
+				else
+					resolve(JSON.parse(text))
+			})
+		})
+		r.on("error", reject)
+		r.end(body && JSON.stringify(body))
+	})
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function until(what, look) {
+	const end = Date.now() + 600e3
+	while (!(await look())) {
+		if (Date.now() > end)
+			throw new Error(`waited ten minutes for ${what}`)
+		await sleep(50)
+	}
+}
+
+async function timed(name, body) {
+	const begun = process.hrtime.bigint()
+	await body()
+	console.log(`${name} ${(Number(process.hrtime.bigint() - begun) / 1e9).toFixed(3)}`)
+}
+
+const left = async (path) => (await request("GET", `${path}?limit=1`)).items.length
+
+async function deployment() {
+	const labels = { app: "web" }
+	const template = (image) => ({ metadata: { labels }, spec: { ...pod, containers: [{ name: "main", image }] } })
+	const stands = async () => {
+		const { metadata, spec, status } = await request("GET", `${apps}/deployments/web`)
+		return status.observedGeneration >= metadata.generation && status.updatedReplicas === spec.replicas && status.availableReplicas === spec.replicas &&
+			status.replicas === spec.replicas
+	}
+	await timed("create", async () => {
+		await request("POST", `${apps}/deployments`, { metadata: { name: "web" }, spec: { replicas: count, selector: { matchLabels: labels }, template: template("a") } })
+		await until("the pods", stands)
+	})
+	await timed("roll", async () => {
+		await request("PATCH", `${apps}/deployments/web`, { spec: { template: template("b") } }, "application/merge-patch+json")
+		await until("the new pods", stands)
+	})
+	await timed("delete", async () => {
+		await request("DELETE", `${apps}/deployments/web`, { propagationPolicy: "Background" })
+		await until("the end of all pods", async () => (await left(pods)) === 0)
+	})
+}
+
+async function jobs() {
+	const template = { metadata: { annotations: { "devplane.dev/hollow-exit.main": "0" } }, spec: { ...pod, restartPolicy: "Never" } }
+	await timed("jobs", async () => {
+		for (let i = 0; i < count; i++)
+			await request("POST", batch, { metadata: { name: `j${i}` }, spec: { parallelism: 50, completions: 50, template } })
+		await until("all jobs", async () => (await request("GET", batch)).items.every((j) => j.status.succeeded === 50 && j.status.completionTime))
+	})
+	await request("DELETE", `${batch}?propagationPolicy=Background`)
+	await until("the end of all pods", async () => (await left(pods)) === 0)
+}
+
+async function nodes() {
+	await timed("nodes", async () => {
+		await until("taints", async () => (await request("GET", "/api/v1/nodes")).items.filter((n) =>
+			n.spec.taints?.some((t) => t.key === "node.kubernetes.io/unreachable" && t.effect === "NoExecute")).length >= count)
+		await until("evictions", async () => !(await request("GET", pods)).items.some((p) => p.spec.nodeName?.startsWith("die-") && !p.metadata.deletionTimestamp))
+	})
+}
+
+await { deployment, jobs, nodes }[work]()
+process.exit(0)

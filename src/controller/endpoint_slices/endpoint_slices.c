@@ -1,0 +1,427 @@
+/*
+ * Keeps for each Service the keys of the pods that it selects, and finds the Services that a pod
+ * concerns: a Service is indexed by one label of its selector, which its pods have.
+ */
+#include "controller/endpoint_slices/endpoint_slices.h"
+
+#include "api/api_limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "client/work/workqueue.h"
+#include "controller/endpoint_slices/endpoint_slices_impl.h"
+#include "controller/endpoints/slices.h"
+
+enum { WORKERS = 5 /* as upstream's controller */ };
+
+/* --- Services -------------------------------------------------------------------------------- */
+
+static struct str slices_label_of(const void *pod, struct str key)
+{
+	return cached_label(pod, key, NULL);
+}
+
+static void entry_add_pod(struct service_entry *s, struct str key)
+{
+	char *copy;
+
+	if (omap_get(&s->pods, key))
+		return;
+	copy = str_dup(key);
+	(void)omap_put(&s->pods, str_of(copy, key.n), copy);
+}
+
+static void entry_remove_pod(struct service_entry *s, struct str key)
+{
+	free(omap_remove(&s->pods, key));
+}
+
+static void entry_clear_pods(struct service_entry *s)
+{
+	struct omap_cursor c;
+
+	for (bool ok = omap_first(&s->pods, &c); ok; ok = omap_next(&c))
+		free(omap_value(&c));
+	omap_clear(&s->pods);
+}
+
+static void service_entry_free(struct service_entry *s)
+{
+	entry_clear_pods(s);
+	omap_release(&s->pods);
+	arena_release(&s->arena);
+	free((char *)s->key.p);
+	free(s);
+}
+
+static void forget_service(struct endpoint_slices *e, struct str key)
+{
+	struct service_entry *s = omap_remove(&e->entries, key);
+
+	if (s)
+		service_entry_free(s);
+}
+
+static void select_pods(struct endpoint_slices *e, struct service_entry *s, struct str ns)
+{
+	struct cache_walk walk = { 0 };
+	const struct cached *pod;
+
+	entry_clear_pods(s);
+	while ((pod = cache_next_in(informer_cache(e->pods.informer), ns, &walk))) {
+		if (selector_matches(&s->selector, slices_label_of, pod))
+			entry_add_pod(s, pod->key);
+	}
+}
+
+static void read_service(struct endpoint_slices *e, struct cached *o)
+{
+	struct service_entry *s = omap_get(&e->entries, o->key);
+	struct network_service says;
+	struct json *tree;
+
+	if (!s) {
+		s = XNEW(struct service_entry);
+		s->key = str_of(str_dup(o->key), o->key.n);
+		arena_init(&s->arena, OBJECT_MAX);
+		omap_init(&s->pods);
+		(void)omap_put(&e->entries, s->key, s);
+	}
+	arena_clear(&s->arena);
+	if (cached_tree_held(o, &s->arena, &tree, NULL) < 0 ||
+	    !cluster_service_read(&s->arena, tree, &says)) {
+		forget_service(e, o->key);
+		return;
+	}
+	s->selector = says.selector;
+	if (e->ready)
+		select_pods(e, s, cached_ns(o));
+}
+
+static void on_service(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, services.handler);
+
+	read_service(e, o);
+	workqueue_add(e->queue, o->key);
+}
+
+static bool slices_same_field(const struct cached *a, const struct cached *b, const char *path)
+{
+	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
+}
+
+static void on_service_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, services.handler);
+
+	if (!str_eq(old->uid, o->uid))
+		forget_service(e, o->key);
+	if (!slices_same_field(old, o, "spec.selector") ||
+	    !slices_same_field(old, o, "spec.type") || !str_eq(old->uid, o->uid))
+		read_service(e, o);
+	workqueue_add(e->queue, o->key);
+}
+
+static void on_service_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, services.handler);
+
+	forget_service(e, last->key);
+}
+
+/* --- pods ------------------------------------------------------------------------------------ */
+
+/* A label as an index has it: "NAMESPACE/KEY=VALUE". */
+static struct str label_entry(struct arena *a, struct str ns, struct str key, struct str value)
+{
+	return str_from(
+		arena_printf(a, "%.*s/%.*s=%.*s", STR_ARG(ns), STR_ARG(key), STR_ARG(value)));
+}
+
+/* Adds the pod to the Services that select it, or takes it out; queues them. */
+static void note_pod_at(struct endpoint_slices *e, const struct cached *pod, struct str value,
+			bool there)
+{
+	struct cache_walk walk = { 0 };
+	const struct cached *o;
+
+	while ((o = cache_next_by(informer_cache(e->services.informer), "selector", value,
+				  &walk))) {
+		struct service_entry *s = omap_get(&e->entries, o->key);
+
+		if (!s || !selector_matches(&s->selector, slices_label_of, pod))
+			continue;
+		if (there)
+			entry_add_pod(s, pod->key);
+		else
+			entry_remove_pod(s, pod->key);
+		workqueue_add(e->queue, s->key);
+	}
+}
+
+static void note_pod(struct endpoint_slices *e, const struct cached *pod, bool there)
+{
+	struct str text = cached_field(pod, "metadata.labels", &e->scratch);
+	struct json *labels = NULL;
+
+	if (text.n > 0)
+		(void)json_parse(&e->scratch, text, NULL, &labels, NULL);
+	JSON_FOREACH (it, labels)
+		note_pod_at(e, pod,
+			    label_entry(&e->scratch, cached_ns(pod), json_key(it), json_str(it)),
+			    there);
+	arena_clear(&e->scratch);
+}
+
+static bool slices_pod_ready(struct endpoint_slices *e, const struct cached *pod)
+{
+	struct json *tree;
+	bool ready = cached_tree(pod, &e->scratch, &tree, NULL) == 0 && network_pod_ready(tree);
+
+	arena_clear(&e->scratch);
+	return ready;
+}
+
+/* Most changes of a pod, such as those of its containers, do not affect its endpoints. */
+static bool slices_same_pod(struct endpoint_slices *e, const struct cached *old,
+			    const struct cached *o)
+{
+	static const char *const fields[] = { "spec.nodeName", "spec.hostname", "spec.subdomain",
+					      "status.podIPs", "status.phase",  "metadata.labels" };
+
+	if (old->deleting != o->deleting || !str_eq(old->uid, o->uid))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (!slices_same_field(old, o, fields[i]))
+			return false;
+	}
+	return slices_same_field(old, o, "status.conditions") ||
+	       slices_pod_ready(e, old) == slices_pod_ready(e, o);
+}
+
+static void slices_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, pods.handler);
+
+	if (e->ready)
+		note_pod(e, o, true);
+}
+
+static void slices_on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, pods.handler);
+
+	if (old == o || slices_same_pod(e, old, o))
+		return;
+	if (!slices_same_field(old, o, "metadata.labels"))
+		note_pod(e, old, false);
+	note_pod(e, o, true);
+}
+
+static void slices_on_pod_delete(struct informer_handler *h, struct cached *last,
+				 bool unknown UNUSED)
+{
+	note_pod(CONTAINER_OF(h, struct endpoint_slices, pods.handler), last, false);
+}
+
+/* --- slices ---------------------------------------------------------------------------------- */
+
+/* The key of the Service that a slice of ours names; empty if the slice is not ours. */
+static struct str slices_service_of(const struct cached *slice, struct arena *a)
+{
+	struct str name = cached_label(slice, NETWORK_SERVICE_NAME_LABEL, a);
+
+	if (name.n == 0 ||
+	    !str_eqz(cached_label(slice, NETWORK_MANAGED_BY_LABEL, a), CLUSTER_MANAGER))
+		return STR_NULL;
+	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_ns(slice)), STR_ARG(name)));
+}
+
+static void slices_on_slice(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, slices.handler);
+	struct str key = slices_service_of(o, &e->scratch);
+
+	if (key.n > 0)
+		workqueue_add(e->queue, key);
+	arena_clear(&e->scratch);
+}
+
+static void slices_on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	slices_on_slice(h, old, false);
+	slices_on_slice(h, o, false);
+}
+
+static void slices_on_slice_delete(struct informer_handler *h, struct cached *last,
+				   bool unknown UNUSED)
+{
+	slices_on_slice(h, last, false);
+}
+
+/* --- indexes --------------------------------------------------------------------------------- */
+
+static void index_selector(const struct cached *o, struct arena *a, struct cache_values *v)
+{
+	struct str text = cached_field(o, "spec.selector", a);
+	const struct json *first;
+	struct json *map;
+
+	if (text.n == 0 || json_parse(a, text, NULL, &map, NULL) < 0)
+		return;
+	first = json_first(map);
+	if (first)
+		cache_values_add(v, label_entry(a, cached_ns(o), json_key(first), json_str(first)));
+}
+
+static void slices_index_service(const struct cached *o, struct arena *a, struct cache_values *v)
+{
+	struct str key = slices_service_of(o, a);
+
+	if (key.n > 0)
+		cache_values_add(v, key);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* Costs a lookup per label of each pod, and not a walk over the pods for each Service. */
+static void note_all_pods(struct endpoint_slices *e)
+{
+	struct cache_walk walk = { 0 };
+	const struct cached *pod;
+
+	while ((pod = cache_next(informer_cache(e->pods.informer), &walk)))
+		note_pod(e, pod, true);
+}
+
+/* Until all informers have their state, endpoints would seem to be missing. */
+static void endpoint_slices_on_synced(struct endpoint_slices *e)
+{
+	if (e->ready || !e->services.handler.synced || !e->pods.handler.synced ||
+	    !e->nodes.handler.synced || !e->slices.handler.synced)
+		return;
+	note_all_pods(e);
+	e->ready = true;
+	workqueue_hold(e->queue, false);
+}
+
+static void slices_on_services_synced(struct informer_handler *h)
+{
+	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, services.handler));
+}
+
+static void slices_on_pods_synced(struct informer_handler *h)
+{
+	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, pods.handler));
+}
+
+static void slices_on_nodes_synced(struct informer_handler *h)
+{
+	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, nodes.handler));
+}
+
+static void slices_on_slices_synced(struct informer_handler *h)
+{
+	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, slices.handler));
+}
+
+static void slices_follow(struct endpoint_slices *e, struct slices_followed *f,
+			  struct str label_selector, const struct cache_index *index)
+{
+	f->informer = informers_get(e->ctx.informers,
+				    &(struct informer_spec){ .resource = &f->resource,
+							     .label_selector = label_selector,
+							     .slim = true });
+	if (index)
+		informer_add_index(f->informer, index);
+	informer_add_handler(f->informer, &f->handler);
+}
+
+static void slices_follow_all(struct endpoint_slices *e)
+{
+	static const struct cache_index by_selector = { "selector", index_selector, NULL };
+	static const struct cache_index by_service = { "service", slices_index_service, NULL };
+
+	e->services = (struct slices_followed){
+		.resource = resource_builtin("", "v1", "services"),
+		.handler = { .on_add = on_service,
+			     .on_update = on_service_update,
+			     .on_delete = on_service_delete,
+			     .on_synced = slices_on_services_synced },
+	};
+	e->pods = (struct slices_followed){
+		.resource = resource_builtin("", "v1", "pods"),
+		.handler = { .on_add = slices_on_pod,
+			     .on_update = slices_on_pod_update,
+			     .on_delete = slices_on_pod_delete,
+			     .on_synced = slices_on_pods_synced },
+	};
+	e->nodes = (struct slices_followed){
+		.resource = resource_builtin("", "v1", "nodes"),
+		.handler = { .on_synced = slices_on_nodes_synced },
+	};
+	e->slices = (struct slices_followed){
+		.resource = resource_builtin("discovery.k8s.io", "v1", "endpointslices"),
+		.handler = { .on_add = slices_on_slice,
+			     .on_update = slices_on_slice_update,
+			     .on_delete = slices_on_slice_delete,
+			     .on_synced = slices_on_slices_synced },
+	};
+	slices_follow(e, &e->services, STR_NULL, &by_selector);
+	slices_follow(e, &e->pods, STR_NULL, NULL);
+	slices_follow(e, &e->nodes, STR_NULL, NULL);
+	slices_follow(e, &e->slices, STR("endpointslice.kubernetes.io/managed-by=" CLUSTER_MANAGER),
+		      &by_service);
+}
+
+static void endpoint_slices_handle(void *arg, struct str key)
+{
+	struct endpoint_slices *e = arg;
+
+	slice_jobs_handle(&e->jobs, key);
+}
+
+struct endpoint_slices *endpoint_slices_new(const struct context *ctx)
+{
+	struct endpoint_slices *e = XNEW(struct endpoint_slices);
+
+	e->ctx = *ctx;
+	omap_init(&e->entries);
+	arena_init(&e->scratch, REQUEST_WORK_MAX);
+	e->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
+							   .name = "endpoint_slice",
+							   .workers = WORKERS,
+							   .handle = endpoint_slices_handle,
+							   .arg = e,
+							   .metrics = ctx->metrics });
+	workqueue_hold(e->queue, true);
+	slices_follow_all(e);
+	e->jobs = (struct slice_jobs){ .ctx = &e->ctx,
+				       .resource = &e->slices.resource,
+				       .slices = e->slices.informer,
+				       .services = e->services.informer,
+				       .queue = e->queue,
+				       .failure = "Error updating Endpoint Slices",
+				       .plan = endpoint_slices_plan };
+	slice_jobs_init(&e->jobs);
+	return e;
+}
+
+void endpoint_slices_free(struct endpoint_slices *e)
+{
+	struct omap_cursor c;
+
+	if (!e)
+		return;
+	informer_remove_handler(&e->services.handler);
+	informer_remove_handler(&e->pods.handler);
+	informer_remove_handler(&e->nodes.handler);
+	informer_remove_handler(&e->slices.handler);
+	slice_jobs_release(&e->jobs);
+	workqueue_free(e->queue);
+	for (bool ok = omap_first(&e->entries, &c); ok; ok = omap_next(&c))
+		service_entry_free(omap_value(&c));
+	omap_release(&e->entries);
+	arena_release(&e->scratch);
+	free(e);
+}

@@ -1,0 +1,201 @@
+/*
+ * The queue's delays are the timers. A Job that is due is read from the server first, because the
+ * cache may be behind.
+ */
+#include "controller/ttl/ttl_controller.h"
+
+#include "api/api_limits.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "client/api/client.h"
+#include "client/informer/informer.h"
+#include "client/work/workqueue.h"
+#include "controller/shared/context.h"
+#include "controller/ttl/decide.h"
+
+enum { WORKERS = 5 /* as upstream's controller */ };
+
+struct ttl_controller {
+	struct context ctx;
+	struct resource resource;
+	struct informer *informer;
+	struct informer_handler handler;
+	struct workqueue *queue; /* keys of Jobs */
+	struct list deletions; /* under way */
+	struct arena scratch; /* for one event */
+};
+
+struct ttl_deletion {
+	struct list link;
+	struct ttl_controller *owner;
+	struct str key; /* borrowed from the queue until it is done */
+	struct arena arena;
+	struct client_request request;
+};
+
+static int64_t ttl_now(const struct ttl_controller *c)
+{
+	return clock_wall(loop_clock(c->ctx.loop));
+}
+
+/* --- deleting -------------------------------------------------------------------------------- */
+
+static void deletion_free(struct ttl_deletion *d)
+{
+	list_remove(&d->link);
+	client_cancel(&d->request);
+	arena_release(&d->arena);
+	free(d);
+}
+
+static void deletion_end(struct ttl_deletion *d, bool again)
+{
+	struct workqueue *queue = d->owner->queue;
+	struct str key = d->key;
+
+	deletion_free(d);
+	workqueue_finish(queue, key, again);
+}
+
+static void deletion_fail(struct ttl_deletion *d, const struct error *err)
+{
+	bool gone = err->code == ERR_NOT_FOUND;
+
+	if (!gone)
+		log_debug(d->owner->ctx.log, "cannot delete a finished Job", LOG_STR("job", d->key),
+			  LOG_ERR(err));
+	deletion_end(d, !gone);
+}
+
+static void on_deleted(struct client_request *r, const struct client_answer *answer UNUSED,
+		       const struct error *err)
+{
+	struct ttl_deletion *d = r->arg;
+
+	if (err)
+		deletion_fail(d, err);
+	else
+		deletion_end(d, false);
+}
+
+/* Decides again on the newest version. Returns true if a request is under way. */
+static bool delete_if_due(struct ttl_deletion *d, const struct json *job)
+{
+	struct ttl_controller *c = d->owner;
+	const struct json *meta = json_getz(job, "metadata");
+	int64_t left;
+
+	if (!ttl_decide(job, ttl_now(c), &left))
+		return false;
+	if (left > 0) {
+		workqueue_add_after(c->queue, d->key, left / CLOCK_MS + 1);
+		return false;
+	}
+	d->request.on_done = on_deleted;
+	client_delete(c->ctx.client, &d->request, &c->resource, json_text_at(meta, "namespace"),
+		      json_text_at(meta, "name"),
+		      &(struct client_delete_opts){
+			      .uid = json_text_at(meta, "uid"),
+			      .resource_version = json_text_at(meta, "resourceVersion"),
+			      .propagation = "Foreground" });
+	return true;
+}
+
+static void on_read(struct client_request *r, const struct client_answer *answer,
+		    const struct error *err)
+{
+	struct ttl_deletion *d = r->arg;
+	struct json *job;
+	struct error bad;
+
+	if (!err && client_answer_tree(answer, &d->arena, &job, &bad) < 0)
+		err = &bad;
+	if (err)
+		deletion_fail(d, err);
+	else if (!delete_if_due(d, job))
+		deletion_end(d, false);
+}
+
+static void ttl_handle(void *arg, struct str key)
+{
+	struct ttl_controller *c = arg;
+	struct cached *o = cache_get(informer_cache(c->informer), key);
+	struct ttl_deletion *d;
+	struct json *job;
+	int64_t left = 0;
+	bool due;
+
+	due = o && cached_tree(o, &c->scratch, &job, NULL) == 0 &&
+	      ttl_decide(job, ttl_now(c), &left);
+	arena_clear(&c->scratch);
+	if (!due || left > 0) {
+		if (due)
+			workqueue_add_after(c->queue, key, left / CLOCK_MS + 1);
+		workqueue_finish(c->queue, key, false);
+		return;
+	}
+	d = XNEW(struct ttl_deletion);
+	d->owner = c;
+	d->key = key;
+	d->request.arg = d;
+	d->request.on_done = on_read;
+	arena_init(&d->arena, REQUEST_WORK_MAX);
+	list_push_back(&c->deletions, &d->link);
+	client_get(c->ctx.client, &d->request, &c->resource, cached_ns(o), cached_name(o));
+}
+
+/* --- following ------------------------------------------------------------------------------- */
+
+static bool has_ttl(const struct cached *o)
+{
+	return !o->deleting && cached_field(o, "spec.ttlSecondsAfterFinished", NULL).n > 0;
+}
+
+static void ttl_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct ttl_controller *c = CONTAINER_OF(h, struct ttl_controller, handler);
+
+	if (has_ttl(o))
+		workqueue_add(c->queue, o->key);
+}
+
+static void ttl_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	if (old != o)
+		ttl_on_add(h, o, false);
+}
+
+struct ttl_controller *ttl_controller_new(const struct context *ctx)
+{
+	struct ttl_controller *c = XNEW(struct ttl_controller);
+
+	c->ctx = *ctx;
+	list_init(&c->deletions);
+	arena_init(&c->scratch, REQUEST_WORK_MAX);
+	c->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
+							   .name = "ttl_jobs_to_delete",
+							   .workers = WORKERS,
+							   .handle = ttl_handle,
+							   .arg = c,
+							   .metrics = ctx->metrics });
+	c->resource = resource_builtin("batch", "v1", "jobs");
+	c->handler = (struct informer_handler){ .on_add = ttl_on_add, .on_update = ttl_on_update };
+	c->informer = informers_get(
+		ctx->informers, &(struct informer_spec){ .resource = &c->resource, .slim = true });
+	informer_add_handler(c->informer, &c->handler);
+	return c;
+}
+
+void ttl_controller_free(struct ttl_controller *c)
+{
+	if (!c)
+		return;
+	informer_remove_handler(&c->handler);
+	LIST_FOREACH_SAFE (l, &c->deletions)
+		deletion_free(LIST_ENTRY(l, struct ttl_deletion, link));
+	workqueue_free(c->queue);
+	arena_release(&c->scratch);
+	free(c);
+}

@@ -1,0 +1,151 @@
+// `devplane doctor --cluster`: what it finds in an installation of deploy/. No kubelet and no Deployment controller is there, so the
+// test writes the statuses that they would.
+import assert from "node:assert/strict"
+import { execFileSync, spawnSync } from "node:child_process"
+import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
+import { core } from "./api_lib.mjs"
+import { devplane, finish, scratch, test } from "./lib.mjs"
+import { kubeconfig, startCluster } from "./node_lib.mjs"
+
+const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
+const parts = ["availability", "scheduler", "attach", "nvidia", "page"]
+const program = execFileSync(`${checkout}/scripts/kubectl`, [`${dirname(devplane)}/kubectl`], { encoding: "utf8" }).trim()
+const cluster = await startCluster({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false"] })
+
+function kubectl(...args) {
+	const { status, stdout, stderr } = spawnSync(program, ["--kubeconfig", cluster.server.kubeconfig, "--cache-dir", `${scratch}/cache`, ...args], { encoding: "utf8" })
+	assert.equal(status, 0, `kubectl ${args.join(" ")}: ${stderr}`)
+	return stdout
+}
+
+// The findings by subject, and the exit status.
+function doctor(file = cluster.server.kubeconfig) {
+	const { status, stdout, stderr } = spawnSync(devplane, ["doctor", "--cluster", "-o", "json", "--kubeconfig", file], { encoding: "utf8" })
+	assert.ok(stdout, stderr)
+	const { findings } = JSON.parse(stdout)
+	return { status, findings, of: (subject) => findings.filter((f) => f.subject === subject) }
+}
+
+const path = (part, name = `devplane-${part}`) => `/apis/apps/v1/namespaces/devplane-${part}/${part === "attach" || part === "nvidia" ? "daemonsets" : "deployments"}/${name}`
+
+// Writes the status that the controller of the workload would.
+async function setReady(part, ready, wanted) {
+	const status = path(part).includes("daemonsets")
+		? { currentNumberScheduled: wanted, desiredNumberScheduled: wanted, numberMisscheduled: 0, numberReady: ready }
+		: { replicas: wanted, readyReplicas: ready }
+	const { code, text } = await cluster.client.patch(`${path(part)}/status`, { status }, "merge")
+	assert.equal(code, 200, text)
+}
+
+async function lease(part, age) {
+	const base = `/apis/coordination.k8s.io/v1/namespaces/devplane-${part}/leases`
+	const spec = { holderIdentity: "one", leaseDurationSeconds: 15, renewTime: new Date(Date.now() - age * 1000).toISOString().replace("Z", "000Z") }
+	await cluster.client.delete(`${base}/devplane-${part}`)
+	const { code, text } = await cluster.client.post(base, { metadata: { name: `devplane-${part}` }, spec })
+	assert.equal(code, 201, text)
+}
+
+await test("a cluster without an installation: it says how to install a part", async () => {
+	const { of, status } = doctor()
+	assert.equal(status, 0)
+	assert.match(of("installation")[0].hint, /kubectl apply -k deploy\/availability/)
+	assert.match(of("version")[0].text, /^the server is v1\..*, this program \d/)
+	assert.equal(of("device API")[0].verdict, "ok")
+	assert.equal(of("gates")[0].verdict, "ok")
+})
+
+await test("an installation that works has no finding", async () => {
+	for (const part of parts) {
+		kubectl("apply", "-k", `${checkout}/deploy/${part}`)
+		const replicas = { page: 1, attach: 3 }[part] ?? 2
+		await setReady(part, replicas, replicas)
+	}
+	for (const part of ["availability", "scheduler"])
+		await lease(part, 1)
+	const { findings, status, of } = doctor()
+	const bad = findings.filter((f) => f.verdict !== "ok" && !["nodes", "statuses"].includes(f.subject))
+	assert.deepEqual(bad, [])
+	assert.equal(status, 0)
+	assert.equal(of("attach")[0].text, "3 of 3 pods are ready")
+	assert.equal(of("scheduler leader")[0].text, "one")
+})
+
+await test("the rights that it asks for are those of the manifests", async () => {
+	for (const part of parts) {
+		const rules = ["role", "clusterrole"].flatMap((kind) => JSON.parse(kubectl("get", kind, "-n", `devplane-${part}`, "-o", "json")).items)
+			.filter(({ metadata }) => metadata.name === `devplane-${part}`).flatMap((role) => role.rules)
+		const n = rules.reduce((sum, rule) => sum + rule.apiGroups.length * rule.resources.length * rule.verbs.length, 0)
+		assert.equal(doctor().of(`${part} rights`)[0].text, `devplane-${part}/devplane-${part} has all ${n}`)
+	}
+})
+
+await test("a missing right is named", async () => {
+	for (const part of parts) {
+		kubectl("patch", "clusterrole", `devplane-${part}`, "--type=json", "-p", '[{"op":"remove","path":"/rules/0"}]')
+		const { of, status } = doctor()
+		assert.equal(status, 1)
+		assert.match(of(`${part} rights`)[0].text, new RegExp(`^devplane-${part}/devplane-${part} lacks \\d+ of \\d+, such as: \\w+ [a-z/]+`))
+		assert.equal(of(`${part} rights`)[0].hint, `apply deploy/${part} again`)
+		kubectl("apply", "-k", `${checkout}/deploy/${part}`)
+	}
+	kubectl("delete", "role", "-n", "devplane-availability", "devplane-availability")
+	assert.match(doctor().of("availability rights")[0].text, /lacks 3 of 30, such as: create leases\.coordination\.k8s\.io$/)
+	kubectl("apply", "-k", `${checkout}/deploy/availability`)
+})
+
+// A pod of the part, not ready.
+async function brokenPod(part, status, labels = { "app.kubernetes.io/part-of": "devplane", "app.kubernetes.io/component": part }) {
+	const pods = `${core}/namespaces/devplane-${part}/pods`
+	const made = await cluster.client.post(pods, { metadata: { name: "broken", labels }, spec: { nodeName: "n1", containers: [{ name: "c", image: "x" }] } })
+	assert.equal(made.code, 201, made.text)
+	assert.equal((await cluster.client.patch(`${pods}/broken/status`, { status }, "merge")).code, 200)
+	return made.body
+}
+
+await test("pods that are not ready: their image, or the newest warning about them", async () => {
+	await setReady("attach", 2, 3)
+	assert.match(doctor().of("attach")[0].text, /^2 of 3 pods are ready, and none of the others exists$/)
+	const waiting = { name: "c", image: "x", imageID: "", ready: false, restartCount: 0, state: { waiting: { reason: "ImagePullBackOff" } } }
+	const pod = await brokenPod("attach", { phase: "Pending", containerStatuses: [waiting] })
+	const [image] = doctor().of("attach")
+	assert.equal(image.text, "pod broken: ImagePullBackOff of x")
+	assert.match(image.hint, /import the image on the nodes, or name your registry/)
+	waiting.state.waiting.reason = "ContainerCreating"
+	await cluster.client.patch(`${core}/namespaces/devplane-attach/pods/broken/status`, { status: { containerStatuses: [waiting] } }, "merge")
+	const involvedObject = { kind: "Pod", namespace: "devplane-attach", name: "broken", uid: pod.metadata.uid }
+	for (const [name, time, message] of [["b", "02", "hostPath type check failed: /var/lib/kubelet/pod-resources is not a directory"], ["a", "01", "older"]]) {
+		const { code, text } = await cluster.client.post(`${core}/namespaces/devplane-attach/events`, { metadata: { name }, involvedObject, type: "Warning", reason: "FailedMount", message, lastTimestamp: `2026-01-01T00:00:${time}Z` })
+		assert.equal(code, 201, text)
+	}
+	assert.match(doctor().of("attach")[0].text, /^2 of 3 pods are ready; broken is not: hostPath type check failed: \/var/)
+	await setReady("attach", 0, 0)
+	assert.match(doctor().of("attach")[0].hint, /labels of your nodes/)
+})
+
+await test("another version, a leader that is gone, a definition that is missing", async () => {
+	kubectl("set", "image", "-n", "devplane-scheduler", "deployment/devplane-scheduler", "scheduler=registry:5000/devplane:9.9.9")
+	await lease("availability", 100)
+	kubectl("delete", "crd", "resourceslicestatuses.devplane.dev")
+	const { of, status } = doctor()
+	assert.equal(status, 1)
+	assert.match(of("scheduler image")[0].text, /^registry:5000\/devplane:9\.9\.9, but this program is \d/)
+	assert.match(of("availability leader")[0].text, /^nobody leads: one renewed the lease 10\d s ago$/)
+	assert.ok(of("statuses").some((f) => f.verdict === "fail" && f.hint === "apply deploy/availability again"))
+	for (const [image, verdict] of [["registry:5000/devplane", "warn"], ["devplane@sha256:" + "0".repeat(64), "ok"], [`devplane:${of("version")[0].text.split(" ").at(-1)}-7-gabc`, "ok"]]) {
+		kubectl("set", "image", "-n", "devplane-scheduler", "deployment/devplane-scheduler", `scheduler=${image}`)
+		assert.equal(doctor().of("scheduler image")[0].verdict, verdict, image)
+	}
+})
+
+await test("a user without rights sees once what was not checked", async () => {
+	kubectl("create", "serviceaccount", "nobody")
+	const file = kubeconfig(cluster.server, kubectl("create", "token", "nobody").trim())
+	const { of } = doctor(file)
+	assert.match(of("gates")[0].text, /^not checked: /)
+	assert.equal(of("deployments").length + of("daemonsets").length, 2)
+	kubectl("create", "clusterrole", "looker", "--verb=list", "--resource=deployments.apps,daemonsets.apps")
+	kubectl("create", "clusterrolebinding", "looker", "--clusterrole=looker", "--serviceaccount=default:nobody")
+	assert.deepEqual(doctor(file).of("rights").map((f) => f.hint), ["run it as a user who may create subjectaccessreviews"])
+})
+finish()
