@@ -5,6 +5,9 @@
  * nothing has to be read meanwhile, and the kernel bounds the memory. A program that prints more
  * blocks, and is killed by the timeout. Grandchildren that keep a pipe open are not waited for.
  * Killing a program kills its whole process group.
+ *
+ * A process that may not start programs can have a program_host (program_host.h) in another process
+ * start one for it. The output comes as if it were our child.
  * Threads: belongs to its loop.
  */
 #ifndef NET_LOOP_PROGRAM_H
@@ -28,6 +31,11 @@ struct program_opts {
 	const char *const *env; /* NULL: ours */
 	int in_fd; /* its standard input, dup'ed; 0: /dev/null */
 	bool with_us; /* shares our stderr and process group */
+	bool yields; /* other processes go first: low priority */
+	/* The socket of a program_host, which starts it instead; 0: none, it is our child. */
+	int host_fd;
+	struct str
+		request; /* for the host, which makes the arguments from it: `argv` is not used */
 	size_t output_max; /* bytes of each stream */
 	int64_t timeout_ms; /* 0: no timeout */
 	/*
