@@ -18,4 +18,10 @@
 #define UI_FAILURES_MAX      10
 #define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
 
+/* Explanations at once; one of them: its time, its output, objects of each kind that it reads. */
+#define UI_PASSES_MAX      4
+#define EXPLAIN_MS         (40 * INT64_C(1000))
+#define EXPLAIN_ANSWER_MAX (1UL * MIB) /* no larger pipe is allowed without privileges */
+#define EXPLAIN_OBJECTS    20000
+
 #endif

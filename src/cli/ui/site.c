@@ -15,6 +15,7 @@
 #include "client/kubeconfig/kubeconfig.h"
 #include "net/loop/conn.h"
 #include "net/net_limits.h"
+#include "web/session/passes.h"
 
 enum {
 	CONNS_MAX = 8192,
@@ -231,10 +232,10 @@ int site_new(const struct site_opts *opts, struct site **ret_site, struct error 
 	s->nclusters = opts->nclusters;
 	arena_init(&s->arena, SIZE_MAX);
 	list_init(&s->forwards);
-	list_init(&s->explains);
 	list_init(&s->flows);
 	loop_timer_init(&s->sweep, opts->loop, site_on_sweep);
 	s->sessions = ui_sessions_new(&site_user_ops);
+	s->passes = ui_passes_new();
 	s->clusters = ARENA_ARRAY(&s->arena, struct site_cluster, s->nclusters);
 	for (size_t i = 0; r == 0 && i < s->nclusters; i++)
 		r = cluster_open(s, &s->clusters[i], opts->clusters[i], err);
@@ -280,6 +281,7 @@ void site_free(struct site *s)
 		client_free(s->clusters[i].plain);
 		client_free(s->clusters[i].own);
 	}
+	ui_passes_free(s->passes);
 	ui_sessions_free(s->sessions);
 	site_oidc_release(s);
 	arena_release(&s->arena);

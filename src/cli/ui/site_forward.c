@@ -112,7 +112,6 @@ void site_sweep(struct site *s)
 		if (atomic_load(&f->session->over) || now >= f->ends_ns)
 			forward_end(f);
 	}
-	site_explain_sweep(s);
 }
 
 void site_on_sweep(struct loop_timer *t)
@@ -120,7 +119,7 @@ void site_on_sweep(struct loop_timer *t)
 	struct site *s = CONTAINER_OF(t, struct site, sweep);
 
 	site_sweep(s);
-	if (!list_empty(&s->forwards) || !list_empty(&s->explains))
+	if (!list_empty(&s->forwards))
 		loop_timer_start(t, SWEEP_MS);
 }
 

@@ -34,9 +34,8 @@ struct site {
 	struct metrics_family *forwarded, *logins; /* counters by code and by result */
 	struct list forwards; /* struct site_forward, under way */
 	size_t nforwards, nlogins; /* under way */
-	struct list explains; /* struct site_explain, under way */
-	size_t nexplains;
-	struct loop_timer sweep; /* ends forwards and explanations whose session has ended */
+	struct ui_passes *passes; /* of explanations */
+	struct loop_timer sweep; /* ends forwards whose session has ended */
 	bool stopping;
 
 	struct site_user user; /* the kubeconfig's, in `arena` */
@@ -104,7 +103,7 @@ void site_oidc_release(struct site *s);
 /* Forwards the request, or rejects it. */
 void site_forward(struct site *s, struct http_stream *h);
 
-/* Ends what is forwarded or explained for sessions that have ended. */
+/* Ends what is forwarded for sessions that have ended. */
 void site_sweep(struct site *s);
 void site_on_sweep(struct loop_timer *t);
 /* The same now and then, while something is under way. */
@@ -113,6 +112,5 @@ void site_sweep_soon(struct site *s);
 /* --- site_explain.c ---------------------------------------------------------------- */
 
 void site_explain(struct site *s, struct http_stream *h);
-void site_explain_sweep(struct site *s);
 
 #endif

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 
 #include "base/core/mem.h"
-#include "base/core/random.h"
-#include "base/text/base64.h"
 #include "web/web_limits.h"
 
 enum { BUCKETS = 64 };
@@ -162,20 +160,7 @@ static void sessions_make_room(struct ui_sessions *s, const struct census *c, si
 		sessions_drop(s, c->idlest);
 }
 
-/* --- secrets ---------------------------------------------------------------------- */
-
-static void make_secret(char ret_text[static UI_SECRET_SIZE], uint8_t *ret_hash)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(UI_SECRET_SIZE);
-	uint8_t secret[UI_SECRET_BYTES];
-
-	random_bytes(secret, sizeof(secret));
-	(void)base64_encode(&text, str_of(secret, sizeof(secret)), BASE64_URL_RAW);
-	memcpy(ret_text, text.p, UI_SECRET_SIZE);
-	pki_sha256(buf_str(&text), ret_hash);
-	explicit_bzero(secret, sizeof(secret));
-	explicit_bzero(text.p, text.n);
-}
+/* --- finding one ------------------------------------------------------------------ */
 
 /* Compares all of them, for constant time. NULL if not found. */
 static struct ui_session *sessions_find(const struct list *l, const uint8_t *hash)
@@ -206,7 +191,7 @@ int64_t ui_sessions_add_code(struct ui_sessions *s, const struct ui_login *who, 
 
 	sessions_count(s, &s->codes, now, &c);
 	sessions_make_room(s, &c, UI_USER_CODES_MAX, UI_CODES_MAX);
-	make_secret(ret_code, e->hash);
+	ui_secret_make(ret_code, e->hash);
 	list_push_back(&s->codes, &e->link);
 	return ui_session_ends(e, now);
 }
@@ -214,12 +199,8 @@ int64_t ui_sessions_add_code(struct ui_sessions *s, const struct ui_login *who, 
 struct ui_session *ui_sessions_take_code(struct ui_sessions *s, struct str code, struct ui_now now)
 {
 	uint8_t hash[PKI_SHA256_SIZE];
-	struct ui_session *e;
+	struct ui_session *e = ui_secret_hash(code, hash) ? sessions_find(&s->codes, hash) : NULL;
 
-	if (code.n != UI_SECRET_SIZE - 1)
-		return NULL;
-	pki_sha256(code, hash);
-	e = sessions_find(&s->codes, hash);
 	if (!e)
 		return NULL;
 	if (has_ended(e, now)) {
@@ -241,7 +222,7 @@ struct ui_session *ui_sessions_open(struct ui_sessions *s, const struct ui_login
 	for (size_t i = 0; i < BUCKETS; i++)
 		sessions_count(s, &s->buckets[i], now, &c);
 	sessions_make_room(s, &c, UI_USER_SESSIONS_MAX, UI_SESSIONS_MAX);
-	make_secret(ret_id, e->hash);
+	ui_secret_make(ret_id, e->hash);
 	list_push_back(bucket_of(s, e->hash), &e->link);
 	return e;
 }
@@ -250,10 +231,7 @@ static struct ui_session *look_up(struct ui_sessions *s, struct str id)
 {
 	uint8_t hash[PKI_SHA256_SIZE];
 
-	if (id.n != UI_SECRET_SIZE - 1)
-		return NULL;
-	pki_sha256(id, hash);
-	return sessions_find(bucket_of(s, hash), hash);
+	return ui_secret_hash(id, hash) ? sessions_find(bucket_of(s, hash), hash) : NULL;
 }
 
 struct ui_session *ui_sessions_find(struct ui_sessions *s, struct str id, struct ui_now now)

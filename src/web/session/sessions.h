@@ -26,15 +26,10 @@
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/list.h"
-#include "net/tls/pki_sign.h"
+#include "web/session/secret.h"
 
 #define UI_IDLE_NS (INT64_C(3600) * CLOCK_SEC)
 #define UI_LIFE_NS (INT64_C(12) * 3600 * CLOCK_SEC)
-
-enum {
-	UI_SECRET_BYTES = 32,
-	UI_SECRET_SIZE = 44, /* base64url of it, and a NUL */
-};
 
 /* Two clocks: ages use the monotonic one, expiry times of credentials use wall time. */
 struct ui_now {

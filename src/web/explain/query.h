@@ -4,14 +4,12 @@
  * No I/O. Names go into a command line and into paths, so only characters of names of Kubernetes
  * are accepted, and nothing has to be unescaped.
  */
-#ifndef CLI_UI_EXPLAIN_QUERY_H
-#define CLI_UI_EXPLAIN_QUERY_H
+#ifndef WEB_EXPLAIN_QUERY_H
+#define WEB_EXPLAIN_QUERY_H
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
 #include "base/core/str.h"
-
-struct kubeconfig;
 
 /* Borrowed from the query's text. */
 struct explain_query {
@@ -30,17 +28,26 @@ int explain_query_read(struct str query, struct explain_query *ret_query, struct
 /* The path of the pod or claim at the API server. */
 struct str explain_query_path(const struct explain_query *q, struct arena *a);
 
+/* The same as a query, without the cluster. */
+struct str explain_query_print(const struct explain_query *q, struct arena *a);
+
 /* The kubeconfig that a command needs. */
 struct explain_access {
 	const char *kubeconfig; /* a file; NULL: the usual one */
 	struct str context; /* or empty */
 };
 
+/* An API server, and a user with a bearer token. */
+struct explain_server {
+	struct str url, tls_server_name, ca, token; /* name and CA (PEM) may be empty */
+	bool insecure; /* do not verify its certificate */
+};
+
 /* The arguments of `devplane explain-fit`, NULL-terminated. */
 const char *const *explain_query_argv(const struct explain_query *q,
 				      const struct explain_access *to, struct arena *a);
 
-/* A kubeconfig as JSON: the server of `k`, and a user with this bearer token only. */
-struct str explain_query_kubeconfig(const struct kubeconfig *k, struct str token, struct arena *a);
+/* A kubeconfig as JSON, with the token and no other credentials. */
+struct str explain_query_kubeconfig(const struct explain_server *to, struct arena *a);
 
 #endif

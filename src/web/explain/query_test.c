@@ -6,8 +6,7 @@
 #include <cmocka.h>
 
 #include "base/core/limits.h"
-#include "cli/ui/explain_query.h"
-#include "client/kubeconfig/kubeconfig.h"
+#include "web/explain/query.h"
 
 static void a_pod_or_a_claim_is_named(void **state UNUSED)
 {
@@ -75,29 +74,39 @@ static void the_command_names_subject_and_access(void **state UNUSED)
 	assert_null(v[ARRAY_SIZE(wanted)]);
 }
 
-static void the_kubeconfig_has_the_token_and_no_other_credentials(void **state UNUSED)
+static void a_printed_query_is_read_as_the_same(void **state UNUSED)
 {
+	static const char *const queries[] = { "namespace=a&pod=p", "namespace=a&claim=c",
+					       "namespace=a.b&pod=p&node=n-1" };
 	CLEANUP(arena_release) struct arena a;
-	CLEANUP(kubeconfig_release)
-	struct kubeconfig from = { .server = STR("https://h:6443/x"),
-				   .tls_server_name = STR("name"),
-				   .ca = STR("some CA"),
-				   .cert = STR("cert"),
-				   .key = STR("key"),
-				   .as = STR("admin") };
-	CLEANUP(kubeconfig_release) struct kubeconfig to = { .token = STR_NULL };
-	struct str text;
+	struct explain_query q;
 
 	arena_init(&a, MIB);
-	arena_init(&from.arena, MIB);
-	text = explain_query_kubeconfig(&from, STR("secret"), &a);
-	assert_int_equal(kubeconfig_parse(&to, text, "test", "/", NULL, NULL), 0);
-	assert_true(str_eqz(to.server, "https://h:6443/x"));
-	assert_true(str_eqz(to.tls_server_name, "name"));
-	assert_true(str_eqz(to.ca, "some CA"));
-	assert_true(str_eqz(to.token, "secret"));
-	assert_false(to.insecure);
-	assert_int_equal(to.cert.n + to.key.n + to.as.n, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		assert_int_equal(explain_query_read(str_from(queries[i]), &q, NULL), 0);
+		assert_true(str_eqz(explain_query_print(&q, &a), queries[i]));
+	}
+	assert_int_equal(explain_query_read(STR("cluster=1&pod=p&namespace=a"), &q, NULL), 0);
+	assert_true(str_eqz(explain_query_print(&q, &a), "namespace=a&pod=p"));
+}
+
+static void the_kubeconfig_has_the_server_and_the_token(void **state UNUSED)
+{
+	static const char wanted[] =
+		"{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"page\","
+		"\"clusters\":[{\"name\":\"page\",\"cluster\":{\"server\":\"https://h:6443/x\","
+		"\"tls-server-name\":\"name\",\"certificate-authority-data\":\"c29tZSBDQQ==\"}}],"
+		"\"users\":[{\"name\":\"page\",\"user\":{\"token\":\"secret\"}}],"
+		"\"contexts\":[{\"name\":\"page\",\"context\":{\"cluster\":\"page\",\"user\":"
+		"\"page\"}}]}";
+	CLEANUP(arena_release) struct arena a;
+	struct explain_server to = { .url = STR("https://h:6443/x"),
+				     .tls_server_name = STR("name"),
+				     .ca = STR("some CA"),
+				     .token = STR("secret") };
+
+	arena_init(&a, MIB);
+	assert_string_equal(explain_query_kubeconfig(&to, &a).p, wanted);
 }
 
 int main(void)
@@ -106,7 +115,8 @@ int main(void)
 		cmocka_unit_test(a_pod_or_a_claim_is_named),
 		cmocka_unit_test(anything_else_is_an_error),
 		cmocka_unit_test(the_command_names_subject_and_access),
-		cmocka_unit_test(the_kubeconfig_has_the_token_and_no_other_credentials),
+		cmocka_unit_test(a_printed_query_is_read_as_the_same),
+		cmocka_unit_test(the_kubeconfig_has_the_server_and_the_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

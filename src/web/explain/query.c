@@ -2,15 +2,14 @@
  * A parameter that is unknown, repeated or empty is an error: a mistake must not be answered as if
  * something else had been asked.
  */
-#include "cli/ui/explain_query.h"
+#include "web/explain/query.h"
 
 #include "base/json/writer.h"
 #include "base/text/base64.h"
-#include "client/kubeconfig/kubeconfig.h"
 #include "net/net_limits.h"
+#include "web/web_limits.h"
 
-/* OBJECTS_MAX bounds the memory of the command: slices, claims and nodes, of each. */
-enum { NAME_MAX_BYTES = 253, OBJECTS_MAX = 20000, ARGS_MAX = 10 };
+enum { NAME_MAX_BYTES = 253, ARGS_MAX = 10 };
 
 /* --- the query ------------------------------------------------------------------------------ */
 
@@ -83,6 +82,13 @@ struct str explain_query_path(const struct explain_query *q, struct arena *a)
 		STR_ARG(q->ns), q->pod ? "pods" : "resourceclaims", STR_ARG(q->name)));
 }
 
+struct str explain_query_print(const struct explain_query *q, struct arena *a)
+{
+	return str_from(arena_printf(a, "namespace=%.*s&%s=%.*s%s%.*s", STR_ARG(q->ns),
+				     q->pod ? "pod" : "claim", STR_ARG(q->name),
+				     q->node.n ? "&node=" : "", STR_ARG(q->node)));
+}
+
 /* --- the command ---------------------------------------------------------------------------- */
 
 const char *const *explain_query_argv(const struct explain_query *q,
@@ -96,7 +102,7 @@ const char *const *explain_query_argv(const struct explain_query *q,
 	v[n++] = arena_printf(a, "%s/%.*s", q->pod ? "pod" : "claim", STR_ARG(q->name));
 	v[n++] = arena_printf(a, "--namespace=%.*s", STR_ARG(q->ns));
 	v[n++] = "--output=json";
-	v[n++] = arena_printf(a, "--max-objects=%d", OBJECTS_MAX);
+	v[n++] = arena_printf(a, "--max-objects=%d", EXPLAIN_OBJECTS);
 	if (q->node.n)
 		v[n++] = arena_printf(a, "--node=%.*s", STR_ARG(q->node));
 	if (to->kubeconfig)
@@ -133,23 +139,23 @@ static void config_put(struct json_writer *w, const char *key, struct str text)
 	json_writer_str(w, text);
 }
 
-static void config_cluster(struct json_writer *w, const struct kubeconfig *k)
+static void config_cluster(struct json_writer *w, const struct explain_server *to)
 {
 	CLEANUP(buf_release) struct buf ca = BUF_INIT(base64_encoded_size(PEM_FILE_MAX));
 
-	(void)base64_encode(&ca, k->ca, BASE64_STD);
+	(void)base64_encode(&ca, to->ca, BASE64_STD);
 	config_begin(w, "clusters", "cluster");
-	config_put(w, "server", k->server);
-	config_put(w, "tls-server-name", k->tls_server_name);
+	config_put(w, "server", to->url);
+	config_put(w, "tls-server-name", to->tls_server_name);
 	config_put(w, "certificate-authority-data", buf_str(&ca));
-	if (k->insecure) {
+	if (to->insecure) {
 		json_writer_keyz(w, "insecure-skip-tls-verify");
 		json_writer_bool(w, true);
 	}
 	config_end(w);
 }
 
-struct str explain_query_kubeconfig(const struct kubeconfig *k, struct str token, struct arena *a)
+struct str explain_query_kubeconfig(const struct explain_server *to, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(2 * PEM_FILE_MAX + 2 * JWT_MAX);
 	struct json_writer w;
@@ -159,9 +165,9 @@ struct str explain_query_kubeconfig(const struct kubeconfig *k, struct str token
 	config_put(&w, "apiVersion", STR("v1"));
 	config_put(&w, "kind", STR("Config"));
 	config_put(&w, "current-context", STR("page"));
-	config_cluster(&w, k);
+	config_cluster(&w, to);
 	config_begin(&w, "users", "user");
-	config_put(&w, "token", token);
+	config_put(&w, "token", to->token);
 	config_end(&w);
 	config_begin(&w, "contexts", "context");
 	config_put(&w, "cluster", STR("page"));
