@@ -444,3 +444,44 @@ int pki_not_after(struct str cert, int64_t *ret_seconds, struct error *err)
 	*ret_seconds = cert_not_after(sk_X509_value(certs, 0));
 	return 0;
 }
+
+/* Any name will do for "*.name". */
+static bool take_dns_name(const GENERAL_NAME *name, char ret_name[static PKI_NAME_SIZE])
+{
+	int kind, n;
+	const ASN1_STRING *value = GENERAL_NAME_get0_value(name, &kind);
+	struct str host;
+	bool wild;
+
+	if (kind != GEN_DNS)
+		return false;
+	host = str_of((const char *)ASN1_STRING_get0_data(value),
+		      (size_t)ASN1_STRING_length(value));
+	if (!is_dns_name(host))
+		return false;
+	wild = str_starts(host, STR("*."));
+	host = str_skip(host, wild ? 1 : 0);
+	n = snprintf(ret_name, PKI_NAME_SIZE, "%s%.*s", wild ? "any" : "", STR_ARG(host));
+	return n > 0 && n < PKI_NAME_SIZE;
+}
+
+int pki_server_name(struct str cert, const char *host, char ret_name[static PKI_NAME_SIZE],
+		    struct error *err)
+{
+	CLEANUP(x509_stack_free) STACK_OF(X509) *certs = NULL;
+	CLEANUP(GENERAL_NAMES_free) GENERAL_NAMES *names = NULL;
+	int r = pki_parse_certs(cert, &certs, err);
+	X509 *x509;
+
+	ret_name[0] = '\0';
+	if (r < 0)
+		return r;
+	x509 = sk_X509_value(certs, 0);
+	if (X509_check_ip_asc(x509, host, 0) == 1 || X509_check_host(x509, host, 0, 0, NULL) == 1)
+		return 0;
+	names = X509_get_ext_d2i(x509, NID_subject_alt_name, NULL, NULL);
+	for (int i = 0; names && i < sk_GENERAL_NAME_num(names); i++)
+		if (take_dns_name(sk_GENERAL_NAME_value(names, i), ret_name))
+			return 0;
+	return error_set(err, ERR_NOT_FOUND, "the certificate has neither %s nor a DNS name", host);
+}

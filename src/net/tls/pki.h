@@ -63,6 +63,14 @@ int pki_key_new(struct buf *key, struct error *err);
 /* When the first certificate of `cert` expires, in seconds since 1970. */
 int pki_not_after(struct str cert, int64_t *ret_seconds, struct error *err);
 
+/*
+ * The name by which a client that connects to `host` can verify the first certificate of `cert`:
+ * empty if that is `host` itself, else a DNS name that the certificate has.
+ */
+#define PKI_NAME_SIZE 256
+int pki_server_name(struct str cert, const char *host, char ret_name[static PKI_NAME_SIZE],
+		    struct error *err);
+
 DEFINE_CLEANUP(pki_ca_free, struct pki_ca *);
 
 #endif

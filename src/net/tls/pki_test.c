@@ -402,6 +402,41 @@ static void new_keys_differ_and_can_be_read(void **state)
 	assert_int_equal(EVP_PKEY_get_bits(key), 256);
 }
 
+static void expect_name(const struct str *hosts, size_t n, const char *host, const char *name)
+{
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(16 * KIB);
+	CLEANUP(buf_release) struct buf key = BUF_INIT(16 * KIB);
+	CLEANUP(pki_ca_free) struct pki_ca *ca = make_ca();
+	struct clock_manual c = test_clock();
+	struct pki_leaf leaf = { .common_name = STR("server"),
+				 .hosts = hosts,
+				 .nhosts = n,
+				 .server = true,
+				 .lifetime = DAY };
+	char found[PKI_NAME_SIZE];
+
+	assert_int_equal(pki_issue(ca, &leaf, &c.clock, &cert, &key, NULL), 0);
+	assert_int_equal(pki_server_name(buf_str(&cert), host, found, NULL),
+			 name ? 0 : -ERR_NOT_FOUND);
+	if (name)
+		assert_string_equal(found, name);
+}
+
+static void a_server_is_verified_by_a_name_that_its_certificate_has(void **state UNUSED)
+{
+	const struct str ours[] = { STR("api.example.com"), STR("127.0.0.1"), STR("::1") };
+	const struct str foreign[] = { STR("192.0.2.1"), STR("api.example.com"), STR("b.test") };
+	const struct str wild[] = { STR("*.example.com") }, address[] = { STR("192.0.2.1") };
+
+	expect_name(ours, ARRAY_SIZE(ours), "127.0.0.1", "");
+	expect_name(ours, ARRAY_SIZE(ours), "::1", "");
+	expect_name(ours, ARRAY_SIZE(ours), "api.example.com", "");
+	expect_name(foreign, ARRAY_SIZE(foreign), "127.0.0.1", "api.example.com");
+	expect_name(wild, ARRAY_SIZE(wild), "127.0.0.1", "any.example.com");
+	expect_name(wild, ARRAY_SIZE(wild), "a.example.com", "");
+	expect_name(address, ARRAY_SIZE(address), "127.0.0.1", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +454,7 @@ int main(void)
 		cmocka_unit_test(issue_refuses_and_says_why),
 		cmocka_unit_test(issue_appends_both_or_neither),
 		cmocka_unit_test(new_keys_differ_and_can_be_read),
+		cmocka_unit_test(a_server_is_verified_by_a_name_that_its_certificate_has),
 	};
 
 	return cmocka_run_group_tests_name("net/pki", tests, NULL, NULL);
