@@ -53,6 +53,7 @@
 #include "server/webhooks/webhooks.h"
 #include "store/etcd/store.h"
 #include "store/lmdb/store.h"
+#include "web/session/passes.h"
 
 #define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the lifetime of our certificates */
 
@@ -359,8 +360,10 @@ static void start_access(struct server *s)
 	s->identity = identity_new(s);
 	s->authn = authn_new(&opts);
 	s->authz = authz_new();
-	if (!s->opts.no_ui)
-		s->sessions = ui_sessions_new(&session_user_ops);
+	if (s->opts.no_ui)
+		return;
+	s->sessions = ui_sessions_new(&session_user_ops);
+	s->passes = ui_passes_new();
 }
 
 static int server_start(struct server *s, struct error *err)
@@ -515,6 +518,7 @@ void server_free(struct server *s)
 	free(s->observers);
 	known_selectors_free(s->selectors);
 	audit_close(s->audit);
+	ui_passes_free(s->passes);
 	ui_sessions_free(s->sessions);
 	authz_free(s->authz);
 	authn_free(s->authn);

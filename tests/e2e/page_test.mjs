@@ -123,7 +123,9 @@ await test("a pod that waits says why", async () => {
 	await page.locator('[data-view="waiting"]').click()
 	const card = page.locator(".wait").first()
 	await card.locator(".why", { hasText: "The scheduler says that it fits on 0 of 2 nodes:" }).waitFor()
-	assert.deepEqual(await card.locator(".reasons li").allTextContents(), ["2 nodes: cannot allocate all claims"])
+	assert.deepEqual(await card.locator(".why .reasons li").allTextContents(), ["2 nodes: cannot allocate all claims"])
+	await card.locator(".fit-answer", { hasText: /claims fit on 0 of 2 nodes/ }).waitFor()
+	assert.match(await card.locator(".fit-group .reasons").first().textContent(), /in use/i)
 	await card.locator(".where a", { hasText: "gpu.sim.devplane.dev" }).waitFor()
 	const explain = /^devplane explain-fit pod\/more-\d -n default$/, name = (await card.locator("h2").textContent()).split("/")[1]
 	assert.match(await card.locator(".command code").textContent(), explain)

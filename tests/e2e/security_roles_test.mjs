@@ -2,8 +2,9 @@
 import assert from "node:assert/strict"
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
-import { core, dra } from "./api_lib.mjs"
+import { Client, claim, core, dra, expect, readKubeconfig } from "./api_lib.mjs"
 import { devplane, finish, scratch, test, until } from "./lib.mjs"
+import { explain, explainers, holdUser, loggedIn } from "./ui_lib.mjs"
 import { Cluster, command } from "./up_lib.mjs"
 
 if (process.getuid() !== 0) {
@@ -54,6 +55,9 @@ function statusOf(pid) {
 	const text = readFileSync(`/proc/${pid}/status`, "utf8")
 	return (name) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, "m").exec(text)[1]
 }
+
+// The fields of /proc/PID/stat after the name.
+const statOf = (pid) => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")
 
 // The plugin's findings at its last start: { "read-ca-key": "refused 13", .. }.
 function attempts(c) {
@@ -184,6 +188,38 @@ await test("roles that are killed come back in the same sandbox", async () => {
 	await runPod(c, "second")
 })
 
+// The server may not start processes, so the supervisor runs the page's explanations. One is held by a queue of the server while
+// its process is looked at.
+async function explains(at, uid) {
+	const { server } = await at.status(), { ca } = readKubeconfig(`${at.folder}/admin.kubeconfig`)
+	const accounts = `${core}/namespaces/default/serviceaccounts`, name = `page-${uid}`, account = `system:serviceaccount:default:${name}`
+	expect(await at.client.post(accounts, { metadata: { name } }), 201)
+	const { status: { token } } = expect(await at.client.post(`${accounts}/${name}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 600 } }), 201)
+	expect(await at.client.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", { metadata: { name }, roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" }, subjects: [{ kind: "ServiceAccount", name, namespace: "default" }] }), 201)
+	expect(await at.client.post(`${dra}/namespaces/default/resourceclaims`, claim(name)), 201)
+	const site = { url: server, credentials: { ca }, client: at.client }, query = `namespace=default&claim=${name}`
+	const browser = await loggedIn(site, { token })
+	assert.equal(expect(await explain(browser, query), 200).claim, `default/${name}`)
+	const held = await holdUser(site, account, token), { pid } = await at.status()
+	const answer = explain(browser, query), process = await until("its process", () => explainers(pid)[0])
+	await until("its limits", () => statusOf(process.pid)("Seccomp") === (filtered ? "2" : "0"))
+	const field = statusOf(process.pid)
+	assert.equal(field("Uid"), Array(4).fill(uid).join("\t"))
+	assert.equal(field("Groups"), "")
+	for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"])
+		assert.match(field(set), uid === 65534 && set === "CapBnd" ? /./ : /^0+$/, set)
+	assert.equal(field("NoNewPrivs"), "1")
+	assert.equal(statOf(process.pid)[16], "10")
+	held.release()
+	expect(await answer, 200)
+	await until("its end", () => explainers(pid).length === 0)
+	browser.close()
+}
+
+await test("an explanation of the page is a process of the supervisor, with a user of its own and no powers", async () => {
+	await explains(c, BASE + 6)
+})
+
 await test("no role was refused anything that it needs", async () => {
 	for (const name of Object.keys(users))
 		assert.doesNotMatch(c.log(name).replace(/.*hostile .*\n/g, ""), /not permitted|permission denied/i, name)
@@ -237,6 +273,7 @@ await test("a user who is not root has the limits of files and system calls", as
 		assert.equal(found.trace, EPERM)
 	}
 	await runPod(mine, "mine")
+	await explains(mine, 65534)
 	await end(mine)
 })
 

@@ -8,7 +8,7 @@ import http from "node:http"
 import net from "node:net"
 import { claim, Client, core, dra, expect, expectStatus, slice, startServer, unique } from "./api_lib.mjs"
 import { assertGrowth, devplane, finish, residentMemory, scratch, start, test, until } from "./lib.mjs"
-import { Browser, checked, loggedIn, page, startUi } from "./ui_lib.mjs"
+import { Browser, checked, explain, explainsWaitingPod, loggedIn, page, refusesToExplain, startUi, waitingPod } from "./ui_lib.mjs"
 
 const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }
@@ -160,56 +160,13 @@ await test("only what the page needs is forwarded", async () => {
 
 // --- why a pod waits ------------------------------------------------------------------------------
 
-const explain = (browser, query, method = "GET") => browser.ask(method, `/ui/explain?${query}`)
-const rbac = "/apis/rbac.authorization.k8s.io/v1"
-const allow = async (user, name, rules, ns) => {
-	const [role, binding, kind] = ns ? [`namespaces/${ns}/roles`, `namespaces/${ns}/rolebindings`, "Role"] : ["clusterroles", "clusterrolebindings", "ClusterRole"]
-	expect(await server.client.post(`${rbac}/${role}`, { metadata: { name }, rules }), 201)
-	expect(await server.client.post(`${rbac}/${binding}`, { metadata: { name }, roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name }, subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: user }] }), 201)
-}
-
 await test("a pod and a claim are explained as explain-fit does it, with the rights of the session's user", async () => {
-	const { client } = server
-	const own = { metadata: { name: "gpu" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu", count: 1 } }] } } }
-	for (const name of ["team-a", "secret-project"])
-		expect(await client.post(`${core}/namespaces`, { metadata: { name } }), 201)
-	expect(await client.post(`${core}/nodes`, { metadata: { name: "n1" } }), 201)
-	expect(await client.post(`${dra}/deviceclasses`, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: 'device.driver == "gpu.example.com"' } }] } }), 201)
-	for (const driver of ["gpu.example.com", "nic.example.com"])
-		expect(await client.post(slices, { metadata: { name: driver }, spec: { driver, nodeName: "n1", pool: { name: "n1", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "dev-0" }] } }), 201)
-	for (const [ns, name] of [["team-a", "gpu"], ["secret-project", "hidden"]])
-		expect(await client.post(`${dra}/namespaces/${ns}/resourceclaims`, { ...own, metadata: { name } }), 201)
-	const results = [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: "dev-0" }]
-	expect(await client.patch(`${dra}/namespaces/secret-project/resourceclaims/hidden/status`, { status: { allocation: { devices: { results } } } }, "merge"), 200)
-	expect(await client.post(`${core}/namespaces/team-a/pods`, { metadata: { name: "train" }, spec: {
-		schedulerName: "nobody", resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }], containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }] } }), 201)
-	const reasons = ({ groups }) => groups.flatMap((g) => g.requests.flatMap((r) => r.reasons.map((x) => [r.claim, g.nodes.join(), x.reason, x.detail ?? x.devices[0].detail])))
-	const all = expect(await explain(site.admin, "namespace=team-a&pod=train"), 200)
-	assert.equal(all.pod, "team-a/train")
-	assert.deepEqual([all.nodes, all.fits], [1, []])
-	assert.deepEqual(reasons(all), [["team-a/gpu", "n1", "InUse", "claim secret-project/hidden"], ["team-a/gpu", "n1", "ClassSelector", 'device.driver == "gpu.example.com"']])
-	assert.deepEqual(JSON.parse(execFileSync(devplane, ["explain-fit", "pod/train", "-n", "team-a", "-o", "json", "--kubeconfig", server.kubeconfig], { encoding: "utf8" })), all)
-	assert.equal(expect(await explain(site.admin, "namespace=team-a&claim=gpu&cluster=0&node=n1"), 200).claim, "team-a/gpu")
-	const alice = await loggedIn(site, { token: "token-alice" })
-	expectStatus(await explain(alice, "namespace=team-a&pod=train"), 403, "Forbidden", /alice.*pods/)
-	await allow("alice", "own", [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }, { apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["get", "list"] }], "team-a")
-	expectStatus(await explain(alice, "namespace=team-a&pod=train"), 403, "Forbidden", /alice.*resourceslices/)
-	await allow("alice", "devices", [{ apiGroups: ["resource.k8s.io"], resources: ["resourceslices", "deviceclasses"], verbs: ["list"] }])
-	const seen = await explain(alice, "namespace=team-a&pod=train")
-	expect(seen, 200)
-	assert.ok(!seen.text.includes("hidden") && !seen.text.includes("secret-project"), seen.text)
-	assert.match(seen.body.notes.join(), /cannot read claims of other namespaces/)
-	expectStatus(await explain(alice, "namespace=secret-project&claim=hidden"), 403, "Forbidden")
+	await waitingPod(server.client)
+	await explainsWaitingPod(site, site.admin, await loggedIn(site, { token: "token-alice" }))
 })
 
 await test("what cannot be explained is said clearly", async () => {
-	expectStatus(await explain(new Browser(site), "namespace=team-a&pod=train"), 401, "Unauthorized")
-	expectStatus(await explain(site.admin, "namespace=team-a&pod=nobody"), 404, "NotFound", /nobody/)
-	expectStatus(await explain(site.admin, "namespace=team-a&pod=train&cluster=7"), 404, "NotFound", /ui.clusters/)
-	expectStatus(await explain(site.admin, "namespace=team-a&pod=train", "POST"), 405, "MethodNotAllowed")
-	for (const [query, text] of [["", /a pod or a claim/], ["pod=x", /a pod or a claim/], ["namespace=team-a&pod=x&claim=y", /a pod or a claim/], ["namespace=team-a&pod=-A", /pod: "-A" is not a valid name/],
-		["namespace=team-a&pod=x/log", /not a valid name/], ["namespace=..&pod=x", /not a valid name/], ["namespace=team-a&pod=x&server=https:", /unknown parameter/], ["namespace=team-a&pod=x&cluster=lab", /cluster/]])
-		expectStatus(await explain(site.admin, query), 400, "BadRequest", text)
+	await refusesToExplain(site, site.admin)
 	for (const path of ["resourceslices/nic.example.com", "resourceslices/gpu.example.com"])
 		expect(await server.client.delete(`${dra}/${path}`), 200)
 })

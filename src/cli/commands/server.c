@@ -4,7 +4,11 @@
  */
 #include "server/server.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/core/clock.h"
 #include "cli/commands/commands.h"
@@ -28,7 +32,7 @@ struct server_options {
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
 	struct flag_list kubelet_address_types, node_address_ranges;
-	const char *audit_log_path, *audit_log_mode;
+	const char *audit_log_path, *audit_log_mode, *ui_explain;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
 	bool fairness, kubelet_names;
@@ -58,6 +62,11 @@ static const struct flag flags[] = {
 	  .help = "accept requests without credentials, as system:anonymous" },
 	{ "ui", 0, FLAG_BOOL(struct server_options, ui), .initial = "true",
 	  .help = "serve the device page at /ui/" },
+	{ "ui-explain", 0, FLAG_STRING(struct server_options, ui_explain),
+	  .choices = "process|supervisor|none", .initial = "process",
+	  .help = "how the page's explanations run: in processes of the server, in processes of "
+		  "the supervisor whose socket is the standard input (set by devplane up), or not "
+		  "at all" },
 	{ "service-account-issuer", 0, FLAG_REPEAT(struct server_options, issuers), .arg = "URL",
 	  .help = "issuers of service account tokens; the first is put into new tokens, all are "
 		  "accepted (default https://kubernetes.default.svc.cluster.local)" },
@@ -188,6 +197,23 @@ struct serve {
 	struct server *server;
 	struct error failure; /* why it could not start */
 };
+
+static int take_explainer(struct serve *v, struct server_opts *opts, struct error *err)
+{
+	struct stat st;
+
+	opts->no_explain = strcmp(v->options->ui_explain, "none") == 0;
+	if (strcmp(v->options->ui_explain, "supervisor") != 0)
+		return 0;
+	if (fstat(STDIN_FILENO, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return cli_bad_usage(v->cli, err,
+				     "--ui-explain=supervisor is for servers that devplane up "
+				     "starts: the standard input is not a socket");
+	opts->explain_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return opts->explain_fd < 0
+		       ? error_set_errno(err, ERR_IO, errno, "cannot keep the supervisor's socket")
+		       : 0;
+}
 
 static int check_options(struct serve *v, const struct server_options *o, struct error *err)
 {
@@ -350,6 +376,8 @@ static int server_serve(struct serve *v, struct error *err)
 	int r;
 
 	r = read_options(v, &opts, err);
+	if (r == 0)
+		r = take_explainer(v, &opts, err);
 	if (r < 0)
 		return r;
 	opts.loops = io_threads_loops(v->role.io);

@@ -41,7 +41,8 @@ enum {
 	SCHEDULER = 4,
 	NODE = 8,
 	DRIVER = 16,
-	ALL = 31,
+	EXPLAIN = 32,
+	ALL = 63,
 
 	PROGRAM_MAX = 1024,
 	X32 = 0x40000000, /* numbers from here on belong to another ABI */
@@ -54,7 +55,7 @@ static const struct list {
 	int role;
 } lists[] = {
 	{ "server", SERVER }, { "controller", CONTROLLER }, { "scheduler", SCHEDULER },
-	{ "node", NODE },     { "driver", DRIVER },
+	{ "node", NODE },     { "driver", DRIVER },         { "explain", EXPLAIN },
 };
 
 struct row {
@@ -195,6 +196,7 @@ static const struct row rows[] = {
 	{ SYS_ftruncate, SERVER | NODE | DRIVER },
 	{ SYS_truncate, SERVER },
 	{ SYS_fallocate, SERVER },
+	{ SYS_memfd_create, SERVER }, /* a kubeconfig for an explanation */
 	{ SYS_sync_file_range, SERVER },
 	{ SYS_mkdirat, SERVER | NODE | DRIVER },
 	{ SYS_unlinkat, SERVER | NODE | DRIVER },

@@ -14,7 +14,7 @@
 #define SYSCALLS_VARIABLE "DEVPLANE_SYSCALLS"
 
 /* Names of the lists, for a flag's choices; "all" means no limit. */
-#define SYSCALLS_CHOICES "all|server|controller|scheduler|node|driver"
+#define SYSCALLS_CHOICES "all|server|controller|scheduler|node|driver|explain"
 
 /*
  * Limits all threads of this process permanently. Returns -ERR_INVALID for an unknown list, and

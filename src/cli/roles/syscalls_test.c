@@ -91,8 +91,8 @@ static int look_at_attacks(void)
 
 static void attacks_are_refused_to_every_role(void **state UNUSED)
 {
-	static const char *const lists[] = { "server", "controller", "scheduler", "node",
-					     "driver" };
+	static const char *const lists[] = { "server", "controller", "scheduler",
+					     "node",   "driver",     "explain" };
 
 	need_limits();
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)

@@ -313,22 +313,23 @@ static void add_sandbox(struct argv *v, struct up_sandbox s)
 	add_paths(v, "write", s.write);
 }
 
-static const char *const *make_argv(const struct up_child *c, const struct up_plan *p)
+const char *const *up_child_argv(const struct up_plan *p, const struct up_role *r,
+				 const char *const *words)
 {
 	struct arena *a = p->arena;
-	const char *const *words = up_role_words(p, c->role);
 	struct argv v = { .arena = a };
 
 	v.words = ARENA_ARRAY(a, const char *, ARGV_MAX);
 	child_add(&v, "/proc/self/exe");
 	child_add(&v, "confine");
 	child_add(&v, arena_printf(a, "--parent=%d", (int)getpid()));
-	child_add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role)));
-	child_add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
-	if (c->role->program)
-		child_add(&v, arena_printf(a, "--program=%s", c->role->program));
-	add_user(&v, up_role_user(p, c->role));
-	add_sandbox(&v, up_role_sandbox(p, c->role));
+	child_add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, r)));
+	if (r->kind != UP_EXPLAIN)
+		child_add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
+	if (r->program)
+		child_add(&v, arena_printf(a, "--program=%s", r->program));
+	add_user(&v, up_role_user(p, r));
+	add_sandbox(&v, up_role_sandbox(p, r));
 	child_add(&v, "--");
 	for (size_t i = 0; words[i]; i++)
 		child_add(&v, words[i]);
@@ -358,7 +359,8 @@ static int spawn(struct up_child *c, struct up_plan *p, struct error *err)
 		r = make_pipe(c, &theirs, err);
 	if (r < 0)
 		return r;
-	o.argv = make_argv(c, p);
+	o.argv = up_child_argv(p, c->role, up_role_words(p, c->role));
+	o.in_fd = c->in_fd;
 	o.out_fd = o.err_fd = theirs;
 	r = loop_child_new(c->loop, &o, &c->process, err);
 	(void)close(theirs);

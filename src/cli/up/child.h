@@ -40,6 +40,7 @@ struct up_child {
 	struct supervised supervised;
 	struct up_log log;
 	bool first; /* never was everything ready so far; the owner clears it */
+	int in_fd; /* its standard input; prepare() may set it; 0: /dev/null */
 	char url[128]; /* of a server: where it is ready; else its health endpoint; or "" */
 	char failure[512]; /* why it ended last; or "" */
 
@@ -56,6 +57,10 @@ struct up_child {
 
 int up_child_init(struct up_child *c, struct loop *l, struct up_plan *p, const struct up_role *r,
 		  struct error *err);
+
+/* The arguments of a process that runs `words` in the role's sandbox; in the plan's arena. */
+const char *const *up_child_argv(const struct up_plan *p, const struct up_role *r,
+				 const char *const *words);
 
 /* Starts it. A failure is reported as if the child had ended. */
 void up_child_start(struct up_child *c);

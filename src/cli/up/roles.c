@@ -59,6 +59,8 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	roles_add_number(w, "secure-port", p->port);
 	/* The supervisor writes it: the server may not write to its folder. */
 	roles_add(w, "--write-kubeconfig=false");
+	/* The server may not start processes. */
+	roles_add(w, "--ui-explain=supervisor");
 	roles_add_list(w, "etcd-servers", p->etcd_servers);
 	roles_add_list(w, "feature-gates", p->feature_gates);
 	/* The names of its nodes need not be in DNS, but their certificates contain them. */
@@ -246,6 +248,11 @@ static const struct kind {
 	[UP_HOLLOW] = { hollow_words, .user_name = "system:devplane-hollow-nodes",
 			.syscalls = "node" },
 	[UP_DRIVER] = { driver_words, .account = "devplane-sim-%s", .syscalls = "driver" },
+	[UP_EXPLAIN] = { .syscalls = "explain", .user = UP_EXPLAIN_USER },
+};
+
+const struct up_role up_explain_role = {
+	.name = "explain", .kind = UP_EXPLAIN, .user = UP_EXPLAIN_USER, .place = -1
 };
 
 /* --- the plan -------------------------------------------------------------------------------- */
@@ -408,10 +415,11 @@ struct up_user up_role_user(const struct up_plan *p, const struct up_role *r)
 
 	if (!p->uid_base)
 		return u;
-	if (r->user) {
+	if (r->user)
 		u.uid = (unsigned)(p->uid_base + r->user);
+	/* An explanation needs nothing of the data folder. */
+	if (r->user && r->kind != UP_EXPLAIN)
 		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_ALL;
-	}
 	if (r->kind == UP_DRIVER) {
 		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_DRIVERS;
 		u.groups[u.ngroups++] = up_driver_group(p, r->place);
@@ -460,7 +468,7 @@ static void read_paths(struct words *w, const struct up_plan *p, const struct up
 	/* A driver's token is replaced by another file while it runs, so it needs the folder. */
 	if (r->kind == UP_DRIVER)
 		roles_add(w, p->layout.kubeconfigs);
-	else if (r->kind != UP_SERVER)
+	else if (r->kind != UP_SERVER && r->kind != UP_EXPLAIN)
 		roles_add(w, up_layout_kubeconfig(&p->layout, r->name));
 	if (r->kind == UP_SERVER)
 		roles_add(w, arena_printf(p->arena, "%s/server-id", p->layout.dir));

@@ -20,6 +20,7 @@ enum up_kind {
 	UP_NODE,
 	UP_HOLLOW, /* several hollow nodes in one process */
 	UP_DRIVER,
+	UP_EXPLAIN, /* an explanation for the server's page; runs now and then */
 	UP_KINDS,
 };
 
@@ -66,6 +67,9 @@ struct up_plan {
 /* Fills `roles`. */
 void up_plan_roles(struct up_plan *p);
 
+/* The role of an explanation, which is none of `roles`: it is not supervised. */
+extern const struct up_role up_explain_role;
+
 /* The number of nodes. */
 size_t up_plan_nodes(const struct up_plan *p);
 
@@ -86,6 +90,7 @@ enum up_number {
 	UP_SCHEDULER_USER,
 	UP_DRIVERS, /* the group of all drivers */
 	UP_CONTROLLER_MANAGER_USER,
+	UP_EXPLAIN_USER,
 	UP_NODE_GROUPS = 8, /* two for each node: see up_node_group() and up_driver_group() */
 	UP_DRIVER_USERS = 16,
 	UP_NUMBERS = 64, /* all numbers are below */

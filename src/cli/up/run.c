@@ -20,8 +20,10 @@
 #include "cli/up/api.h"
 #include "cli/up/child.h"
 #include "cli/up/credentials.h"
+#include "cli/up/explainer.h"
 #include "cli/up/prometheus.h"
 #include "cli/up/state.h"
+#include "net/loop/program_host.h"
 
 enum {
 	SAVE_MS = 10, /* changes within this time are written once */
@@ -78,6 +80,7 @@ struct up {
 	bool ready, killed;
 	int64_t start_ns;
 	uint64_t targets; /* a hash of prometheus.json */
+	struct program_host *explainer; /* runs explanations for the server's page */
 	struct error failure;
 };
 
@@ -503,13 +506,23 @@ static void run_on_change(void *arg, struct up_child *c)
 		look_whether_all_are_ready(u);
 }
 
+/* A server gets a socket of its own at each start. */
+static int prepare_server(struct up *u, struct up_child *c, struct error *err)
+{
+	if (c->in_fd)
+		(void)close(c->in_fd);
+	c->in_fd = 0;
+	return program_host_open(u->explainer, &c->in_fd, err);
+}
+
 /* If the disk is full, a role uses the files written for it before, which are still valid. */
 static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struct error *err)
 {
 	struct member *m = arg;
 	struct up *u = m->up;
 	int64_t now = clock_wall(loop_clock(u->loop));
-	int r = c->role->kind == UP_SERVER ? 0 : up_credentials_write(p, c->role, u->url, err);
+	int r = c->role->kind == UP_SERVER ? prepare_server(u, c, err)
+					   : up_credentials_write(p, c->role, u->url, err);
 
 	if (r < 0 && strcmp(m->url, u->url) == 0 && now - m->certificate_ns < CERTIFICATE_NS) {
 		log_warn(&u->log, "a role keeps its old kubeconfig", LOG_Z("role", c->role->name),
@@ -725,6 +738,9 @@ static void run_release(struct up *u)
 	loop_timer_stop(&u->save);
 	loop_timer_stop(&u->deadline);
 	up_api_close(&u->api);
+	if (u->n > 0 && u->members[0].child.in_fd)
+		(void)close(u->members[0].child.in_fd);
+	program_host_free(u->explainer);
 }
 
 static int cli_up_run(struct up *u, struct error *err)
@@ -759,6 +775,7 @@ int up_run(const struct up_run_opts *opts, struct error *err)
 	init_timers(&u);
 	init_log(&u);
 	up_api_init(&u.api, u.loop, u.plan);
+	u.explainer = up_explainer_new(u.loop, u.plan);
 	r = cli_up_run(&u, err);
 	loop_free(u.loop);
 	log_release(&u.log);

@@ -419,6 +419,30 @@ static void roles_write_to_their_own_folders_only(void **state)
 	assert_false(up_role_sandbox(p, find_role(p, "server")).landlock);
 }
 
+static void an_explanation_may_use_nothing_of_the_cluster(void **state)
+{
+	struct up_plan *p = make_plan(*state);
+	struct up_sandbox s;
+	struct up_user u;
+
+	p->demo = p->varied = p->sandbox = true;
+	p->uid_base = 5000;
+	up_plan_roles(p);
+	u = up_role_user(p, &up_explain_role);
+	s = up_role_sandbox(p, &up_explain_role);
+	assert_int_equal(u.uid, 5000 + UP_EXPLAIN_USER);
+	assert_int_equal(u.ngroups, 0);
+	for (size_t i = 0; i < p->n; i++)
+		assert_int_not_equal(up_role_user(p, &p->roles[i]).uid, u.uid);
+	assert_string_equal(up_role_capabilities(p, &up_explain_role), "none");
+	assert_string_equal(s.syscalls, "explain");
+	assert_true(s.landlock);
+	for (size_t i = 0; s.read[i]; i++)
+		assert_false(str_starts(str_from(s.read[i]), STR("/d/")));
+	assert_string_equal(s.write[0], "/dev/null");
+	assert_null(s.write[1]);
+}
+
 static void only_who_runs_containers_is_not_limited(void **state)
 {
 	struct up_plan *p = make_plan(*state);
@@ -574,6 +598,7 @@ int main(void)
 		TEST(identities_are_each_roles_own),
 		TEST(users_are_each_roles_own),
 		TEST(roles_write_to_their_own_folders_only),
+		TEST(an_explanation_may_use_nothing_of_the_cluster),
 		TEST(only_who_runs_containers_is_not_limited),
 		TEST(a_path_that_sockets_do_not_fit_below_is_refused),
 		TEST(a_line_is_made_readable),

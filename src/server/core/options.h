@@ -23,6 +23,9 @@ struct server_opts {
 	const char *token_auth_file; /* or NULL */
 	bool no_anonymous; /* requests without credentials are rejected */
 	bool no_ui; /* do not serve the device page */
+	bool no_explain; /* the page has no explanations */
+	/* The socket of a program_host that runs them; 0: they are processes of the server. */
+	int explain_fd;
 	/* Service account tokens; see docs/authentication.md. */
 	/* The first one issues tokens; empty: upstream's default. */
 	const char *const *service_account_issuers;

@@ -78,6 +78,7 @@ struct server {
 	struct memory *memory; /* limits the memory that clients use; NULL: no limits */
 	struct webhooks *webhooks; /* called for writes; or NULL */
 	struct ui_sessions *sessions; /* of the device page, on the state's loop; NULL: no page */
+	struct ui_passes *passes; /* of processes that explain, on the state's loop */
 	struct addr at;
 	void (*on_stopped)(void *arg);
 	void *stop_arg;

@@ -13,9 +13,11 @@
 #include "server/http/exchange.h"
 #include "server/http/ready.h"
 #include "server/http/reply.h"
-#include "web/session/cookie.h"
+#include "server/ui/pass.h"
 #include "server/ui/session_user.h"
 #include "server/ui/ui.h"
+#include "web/session/cookie.h"
+#include "web/session/passes.h"
 
 struct access {
 	struct authz_query query;
@@ -83,7 +85,8 @@ static int find_asker(struct exchange *x, struct access *a)
 	a->asker = &x->user;
 	if (!x->session_id.p)
 		return 0;
-	a->session = ui_sessions_find(x->server->sessions, x->session_id, now);
+	a->session = x->by_pass ? ui_passes_find(x->server->passes, x->session_id, now.mono_ns)
+				: ui_sessions_find(x->server->sessions, x->session_id, now);
 	if (!a->session)
 		return error_set(&a->err, ERR_UNAUTHORIZED, "Unauthorized");
 	ui_session_hold(a->session, &x->work);
@@ -104,10 +107,22 @@ static int check_asker(struct exchange *x, struct state *st, struct access *a, b
 	return r;
 }
 
+/* A pass has fewer rights than its user. */
+static int check_pass(const struct exchange *x, struct access *a)
+{
+	if (!x->by_pass)
+		return 0;
+	if (a->wanted.name.p)
+		return error_set(&a->err, ERR_FORBIDDEN, "this token cannot impersonate");
+	return ui_pass_check(&x->request, x->stream->in.method, &a->err);
+}
+
 static void access_decide(struct exchange *x, struct state *st, struct access *a, bool current)
 {
 	int r = check_asker(x, st, a, current);
 
+	if (r == 0)
+		r = check_pass(x, a);
 	if (r == 0 && a->wanted.name.p) {
 		r = may_impersonate(x, a);
 		a->query.user = &a->wanted;
@@ -236,7 +251,10 @@ bool access_identify(struct exchange *x)
 	struct error err = { 0 };
 	int r = 0;
 
-	if (x->server->sessions)
+	x->by_pass = x->server->sessions && ui_pass_claim(&x->stream->in, &x->session_id);
+	if (x->by_pass)
+		r = 1;
+	else if (x->server->sessions)
 		r = ui_cookie_claim(&ui_cookie_host, &x->stream->in, &x->session_id, &err);
 	if (r != 0) {
 		x->user = user_anonymous(); /* the state will find the session's user */

@@ -37,6 +37,7 @@ struct exchange {
 	void *room; /* memory lent to `work` for a write; or NULL */
 	struct user user;
 	struct str session_id; /* that the request presents (web/session/cookie.h); p NULL: none */
+	bool by_pass; /* it is the secret of a pass instead (web/session/passes.h) */
 	struct ui_session *session; /* the session that was found; held by `arena`; or NULL */
 	struct user *impersonator; /* the user who impersonates `user`; or NULL */
 	struct request request;

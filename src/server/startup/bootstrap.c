@@ -316,12 +316,27 @@ static bool is_still_good(const char *path, struct str text, const struct clock 
 	       end - clock_wall(clock) / CLOCK_SEC > DAY;
 }
 
-static void server_url(char ret_url[256], const struct server_opts *o, const struct addr *at)
+static const char *own_host(const struct server_opts *o, const struct addr *at)
 {
-	const char *host = is_any_address(str_from(o->bind_address)) ? "127.0.0.1" : at->host;
+	return is_any_address(str_from(o->bind_address)) ? "127.0.0.1" : at->host;
+}
 
-	(void)snprintf(ret_url, 256, strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u", host,
-		       at->port);
+int bootstrap_own_url(const struct server_opts *o, const struct pki_ca *ca, const struct addr *at,
+		      char ret_url[static BOOTSTRAP_URL_SIZE], struct buf *trust, struct error *err)
+{
+	const char *host = own_host(o, at);
+
+	(void)snprintf(ret_url, BOOTSTRAP_URL_SIZE,
+		       strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u", host, at->port);
+	/* Clients verify a configured certificate by itself if our CA did not sign it. */
+	return o->cert_file ? file_read(o->cert_file, trust, err) : pki_ca_cert(ca, trust, err);
+}
+
+int bootstrap_own_name(const struct server_opts *o, const struct addr *at, struct str trust,
+		       char ret_name[static PKI_NAME_SIZE], struct error *err)
+{
+	ret_name[0] = '\0';
+	return o->cert_file ? pki_server_name(trust, own_host(o, at), ret_name, err) : 0;
 }
 
 int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
@@ -338,15 +353,11 @@ int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
 	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_FILE_MAX);
 	CLEANUP(buf_release) struct buf key = BUF_INIT(PEM_FILE_MAX);
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * PEM_FILE_MAX);
-	char path[BOOTSTRAP_PATH_MAX], url[256];
-	int r;
+	char path[BOOTSTRAP_PATH_MAX], url[BOOTSTRAP_URL_SIZE];
+	int r = path_in(path, o->data_dir, "admin.kubeconfig", err);
 
-	server_url(url, o, at);
-	r = path_in(path, o->data_dir, "admin.kubeconfig", err);
-	/* Clients verify a configured certificate by itself if our CA did not sign it. */
 	if (r == 0)
-		r = o->cert_file ? file_read(o->cert_file, &trust, err)
-				 : pki_ca_cert(ca, &trust, err);
+		r = bootstrap_own_url(o, ca, at, url, &trust, err);
 	if (r == 0)
 		r = pki_issue(ca, &leaf, clock, &cert, &key, err);
 	if (r == 0 &&

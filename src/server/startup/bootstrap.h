@@ -14,6 +14,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/error.h"
+#include "net/tls/pki.h"
 
 struct addr;
 struct clock;
@@ -32,6 +33,18 @@ int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct
 /* TLS for serving: the given certificate, or our own. */
 int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
 		  struct tls **ret_tls, struct error *err);
+
+/*
+ * How this machine reaches a server at `at`: the URL, and appends the PEM that verifies its
+ * certificate. The certificate's name for that, empty for the URL's own host: a configured
+ * certificate may lack it.
+ */
+#define BOOTSTRAP_URL_SIZE 256
+int bootstrap_own_url(const struct server_opts *o, const struct pki_ca *ca, const struct addr *at,
+		      char ret_url[static BOOTSTRAP_URL_SIZE], struct buf *trust,
+		      struct error *err);
+int bootstrap_own_name(const struct server_opts *o, const struct addr *at, struct str trust,
+		       char ret_name[static PKI_NAME_SIZE], struct error *err);
 
 /* Writes admin.kubeconfig for a server at `at`; the caller frees *ret_path. */
 int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,

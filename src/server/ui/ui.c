@@ -10,11 +10,11 @@
 #include "server/authn/authn.h"
 #include "server/core/parts.h"
 #include "server/engine/watch.h"
-#include "server/http/exchange.h"
 #include "server/http/ready.h"
 #include "server/http/reply.h"
 #include "server/publish/document.h"
 #include "server/ui/session_user.h"
+#include "server/ui/ui_impl.h"
 #include "web/session/cookie.h"
 #include "web/session/page.h"
 #include "web/web.h"
@@ -70,12 +70,12 @@ static void set_cookie(struct exchange *x, const char *value)
 	x->nmore = UI_FIELDS + 1;
 }
 
-static void ui_fail(struct exchange *x, const struct error *err)
+void ui_fail(struct exchange *x, const struct error *err)
 {
 	reply_status(x, err, &(struct status_about){ .retry_after_s = x->about.retry_after_s });
 }
 
-static void ui_refuse(struct exchange *x, enum error_code code, const char *why)
+void ui_refuse(struct exchange *x, enum error_code code, const char *why)
 {
 	struct error err;
 
@@ -121,7 +121,7 @@ static void handle_file(struct exchange *x, struct str name)
 
 /* --- replies ---------------------------------------------------------------------- */
 
-static struct ui_now now_of(const struct exchange *x)
+struct ui_now ui_now_of(const struct exchange *x)
 {
 	return (struct ui_now){ x->begun_ns, x->wall_ns };
 }
@@ -141,7 +141,7 @@ static int64_t add_code(struct exchange *x, struct call *c)
 {
 	struct ui_login who = session_user_login(&c->user);
 
-	return ui_sessions_add_code(x->server->sessions, &who, c->life_ns, now_of(x), c->secret);
+	return ui_sessions_add_code(x->server->sessions, &who, c->life_ns, ui_now_of(x), c->secret);
 }
 
 static void make_code(struct state *st, struct job *j, const struct error *err)
@@ -250,7 +250,7 @@ static int check_login(struct state *st, struct exchange *x, struct call *c)
 	CLEANUP(ui_session_unref) struct ui_session *coded = NULL;
 
 	if (c->code.p)
-		coded = ui_sessions_take_code(all, c->code, now_of(x));
+		coded = ui_sessions_take_code(all, c->code, ui_now_of(x));
 	if (coded) {
 		ui_session_hold(coded, &x->work);
 		c->user = *session_user(coded);
@@ -258,7 +258,7 @@ static int check_login(struct state *st, struct exchange *x, struct call *c)
 	c->unknown = c->unknown || (c->code.p && !coded);
 	if (!c->unknown && authn_check_binding(st, &c->user, x->wall_ns, NULL) == 0)
 		return 0;
-	if (ui_sessions_busy(all, now_of(x)))
+	if (ui_sessions_busy(all, ui_now_of(x)))
 		return error_set(&c->err, ERR_TOO_MANY_REQUESTS,
 				 "too many logins have failed just now; try again in a second");
 	if (c->code.p)
@@ -289,12 +289,12 @@ static void log_in(struct state *st, struct job *j, const struct error *err)
 		/* The browser drops its previous session, and nobody else has it. */
 		(void)ui_sessions_close(all, c->id);
 		who = session_user_login(&c->user);
-		c->session = ui_sessions_open(all, &who, now_of(x), c->secret);
+		c->session = ui_sessions_open(all, &who, ui_now_of(x), c->secret);
 		ui_session_hold(c->session, &x->work);
-		c->ends_ns = ui_session_ends(c->session, now_of(x));
+		c->ends_ns = ui_session_ends(c->session, ui_now_of(x));
 		end_watches(st, x, ended);
 	} else if (c->err.code == ERR_UNAUTHORIZED) {
-		ui_sessions_failed(all, now_of(x));
+		ui_sessions_failed(all, ui_now_of(x));
 	}
 	job_finish(j);
 }
@@ -358,23 +358,32 @@ static void handle_login(struct exchange *x)
 
 /* --- the session ------------------------------------------------------------------ */
 
+struct ui_session *ui_session_of(struct exchange *x, struct state *st, struct str id,
+				 struct error *err)
+{
+	struct ui_session *s = ui_sessions_find(x->server->sessions, id, ui_now_of(x));
+
+	if (s && authn_check_binding(st, session_user(s), x->wall_ns, NULL) == 0) {
+		ui_session_hold(s, &x->work);
+		return s;
+	}
+	(void)error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
+	if (s)
+		ui_end_session(x, st, s);
+	return NULL;
+}
+
 static void look_up(struct state *st, struct job *j, const struct error *err)
 {
 	struct exchange *x = exchange_of(j);
 	struct call *c = x->data;
-	struct ui_session *s = ui_sessions_find(x->server->sessions, c->id, now_of(x));
 
-	if (err) {
+	if (err)
 		c->err = *err;
-	} else if (!s || authn_check_binding(st, session_user(s), x->wall_ns, NULL) < 0) {
-		(void)error_set(&c->err, ERR_UNAUTHORIZED, "Unauthorized");
-		if (s)
-			ui_end_session(x, st, s);
-	} else {
-		c->session = s;
-		ui_session_hold(s, &x->work);
-		c->ends_ns = ui_session_ends(s, now_of(x));
-	}
+	else
+		c->session = ui_session_of(x, st, c->id, &c->err);
+	if (c->session)
+		c->ends_ns = ui_session_ends(c->session, ui_now_of(x));
 	job_finish(j);
 }
 
@@ -383,7 +392,7 @@ static void run_session(struct state *st, struct job *j)
 	struct call *c = exchange_of(j)->data;
 
 	/* Requests without a session must not cause requests to the store. */
-	if (ui_sessions_find(exchange_of(j)->server->sessions, c->id, now_of(exchange_of(j))))
+	if (ui_sessions_find(exchange_of(j)->server->sessions, c->id, ui_now_of(exchange_of(j))))
 		state_sync(st, j, 0, look_up);
 	else
 		look_up(st, j, NULL);
@@ -424,7 +433,7 @@ static void run_logout(struct state *st, struct job *j)
 	struct call *c = x->data;
 	uint64_t ended = ui_sessions_ended(x->server->sessions);
 
-	c->session = ui_sessions_find(x->server->sessions, c->id, now_of(x));
+	c->session = ui_sessions_find(x->server->sessions, c->id, ui_now_of(x));
 	if (c->session)
 		ui_session_hold(c->session, &x->work);
 	(void)ui_sessions_close(x->server->sessions, c->id);
@@ -502,6 +511,8 @@ static const struct {
 	{ { "login", 5 }, { "POST", 4 }, handle_login },
 	{ { "session", 7 }, { "GET", 3 }, handle_session },
 	{ { "logout", 6 }, { "POST", 4 }, handle_logout },
+	{ { "clusters", 8 }, { "GET", 3 }, ui_list_clusters },
+	{ { "explain", 7 }, { "GET", 3 }, ui_explain },
 };
 
 static void redirect(struct exchange *x)

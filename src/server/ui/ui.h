@@ -6,6 +6,8 @@
  * - POST /ui/login: exchanges a code, or a token, for a session: a cookie.
  * - GET /ui/session: the user of the cookie's session.
  * - POST /ui/logout: ends the session and its watches.
+ * - GET /ui/explain: why a pod or claim does not get its devices (web/explain).
+ * - GET /ui/clusters: whether there are explanations.
  *
  * These paths need no RBAC rule: a session has the rights of its user, which are checked for each
  * request (access.h), and a code grants no more than the credentials that it was requested with.

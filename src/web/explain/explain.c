@@ -29,6 +29,11 @@ static void explain_finish(struct explain *x, struct str answer, const struct er
 	x->opts.on_end(x->opts.arg, answer, err);
 }
 
+static bool explain_may_go_on(const struct explain *x)
+{
+	return ui_pass_is_valid(x->opts.pass, clock_monotonic(loop_clock(x->opts.loop)));
+}
+
 static void explain_on_end(void *arg, const struct program_end *end)
 {
 	struct explain *x = arg;
@@ -38,7 +43,9 @@ static void explain_on_end(void *arg, const struct program_end *end)
 		explain_finish(x, end->out, NULL);
 		return;
 	}
-	if (end->timed_out)
+	if (!explain_may_go_on(x))
+		(void)error_set(&err, ERR_UNAUTHORIZED, EXPLAIN_OVER);
+	else if (end->timed_out)
 		(void)error_set(&err, ERR_TIMEOUT,
 				"the explanation has taken longer than %d seconds, or is too long",
 				(int)(EXPLAIN_MS / 1000));
@@ -55,7 +62,7 @@ static void explain_on_sweep(struct loop_timer *t)
 	struct explain *x = CONTAINER_OF(t, struct explain, sweep);
 	struct error err;
 
-	if (ui_pass_is_valid(x->opts.pass, clock_monotonic(loop_clock(t->loop)))) {
+	if (explain_may_go_on(x)) {
 		loop_timer_start(t, SWEEP_MS);
 		return;
 	}
