@@ -96,13 +96,15 @@ static void on_exit_of(void *arg, int status, int signal)
 	loop_stop(o->loop);
 }
 
-static void children_report_how_they_ended(void **state UNUSED)
+static void children_report_how_they_ended(void **state)
 {
 	static const char *const fails[] = { "sh", "-c", "exit 7", NULL };
 	static const char *const sleeps[] = { "sleep", "1000", NULL };
 	static const char *const nowhere[] = { "/nonexistent/program", NULL };
 	struct offspring o = { .loop = new_loop() };
-	struct loop_child_opts opts = { .argv = fails, .on_exit = on_exit_of, .arg = &o };
+	struct loop_child_opts opts = {
+		.argv = fails, .on_exit = on_exit_of, .arg = &o, .light = *state
+	};
 	struct loop_child *c;
 	struct error err;
 
@@ -133,12 +135,12 @@ static int read_number(int fd)
 	return (int)strtol(text, NULL, 10);
 }
 
-static void a_group_is_signalled_as_a_whole(void **state UNUSED)
+static void a_group_is_signalled_as_a_whole(void **state)
 {
 	static const char *const parent[] = { "sh", "-c", "sleep 1000 & echo $!; wait", NULL };
 	struct offspring o = { .loop = new_loop() };
 	struct loop_child_opts opts = {
-		.argv = parent, .group = true, .on_exit = on_exit_of, .arg = &o
+		.argv = parent, .group = true, .on_exit = on_exit_of, .arg = &o, .light = *state
 	};
 	struct loop_child *c;
 	char rest;
@@ -170,11 +172,13 @@ static void on_collected(struct loop_timer *t)
 		loop_timer_start(t, 1);
 }
 
-static void a_child_that_was_forgotten_is_collected(void **state UNUSED)
+static void a_child_that_was_forgotten_is_collected(void **state)
 {
 	static const char *const sleeps[] = { "sleep", "1000", NULL };
 	struct offspring o = { .loop = new_loop(), .status = -1 };
-	struct loop_child_opts opts = { .argv = sleeps, .on_exit = on_exit_of, .arg = &o };
+	struct loop_child_opts opts = {
+		.argv = sleeps, .on_exit = on_exit_of, .arg = &o, .light = *state
+	};
 	struct loop_timer tick;
 	struct loop_child *c;
 	int pid;
@@ -197,11 +201,13 @@ static void a_child_that_was_forgotten_is_collected(void **state UNUSED)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_child_reads_what_it_is_given(void **state UNUSED)
+static void a_child_reads_what_it_is_given(void **state)
 {
 	static const char *const reads[] = { "sh", "-c", "read a && exit \"$a\"; exit 99", NULL };
 	struct offspring o = { .loop = new_loop() };
-	struct loop_child_opts opts = { .argv = reads, .on_exit = on_exit_of, .arg = &o };
+	struct loop_child_opts opts = {
+		.argv = reads, .on_exit = on_exit_of, .arg = &o, .light = *state
+	};
 	struct loop_child *c;
 	int fds[2];
 
@@ -220,6 +226,57 @@ static void a_child_reads_what_it_is_given(void **state UNUSED)
 	loop_child_free(c);
 	(void)close(fds[0]);
 	(void)close(fds[1]);
+	loop_free(o.loop);
+}
+
+/* The C library ignores two signals of its own, which are above the first 28. */
+static void a_light_child_has_no_signals_of_ours(void **state UNUSED)
+{
+	static const char *const counts[] = { "grep", "-cE", "^Sig(Blk|Ign):.*0{7}$",
+					      "/proc/self/status", NULL };
+	struct offspring o = { .loop = new_loop(), .status = -1 };
+	struct loop_child_opts opts = {
+		.argv = counts, .on_exit = on_exit_of, .arg = &o, .light = true
+	};
+	struct loop_child *c;
+	sigset_t set;
+	int fds[2];
+
+	(void)signal(SIGUSR2, SIG_IGN);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGHUP);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	opts.out_fd = fds[1];
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	loop_run(o.loop);
+	assert_int_equal(read_number(fds[0]), 2);
+	assert_int_equal(sigprocmask(SIG_UNBLOCK, &set, NULL), 0);
+	(void)signal(SIGUSR2, SIG_DFL);
+	loop_child_free(c);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	loop_free(o.loop);
+}
+
+static void a_child_runs_where_and_with_what_it_is_given(void **state)
+{
+	static const char *const looks[] = { "sh", "-c", "test \"$(pwd)\" = / && test \"$a\" = b",
+					     NULL };
+	static const char *const env[] = { "a=b", "PATH=/usr/bin:/bin", NULL };
+	struct offspring o = { .loop = new_loop(), .status = -1 };
+	struct loop_child_opts opts = { .argv = looks,
+					.env = env,
+					.cwd = "/",
+					.on_exit = on_exit_of,
+					.arg = &o,
+					.light = *state };
+	struct loop_child *c;
+
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	loop_run(o.loop);
+	assert_int_equal(o.status, 0);
+	loop_child_free(c);
 	loop_free(o.loop);
 }
 
@@ -337,13 +394,21 @@ static void a_descriptor_may_be_freed_when_it_is_told_of(void **state UNUSED)
 
 int main(void)
 {
+	static int light; /* the state of tests that are repeated with light children */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_is_delivered),
 		cmocka_unit_test(a_new_file_in_a_folder_is_noticed),
 		cmocka_unit_test(children_report_how_they_ended),
+		cmocka_unit_test_prestate(children_report_how_they_ended, &light),
 		cmocka_unit_test(a_group_is_signalled_as_a_whole),
+		cmocka_unit_test_prestate(a_group_is_signalled_as_a_whole, &light),
 		cmocka_unit_test(a_child_that_was_forgotten_is_collected),
+		cmocka_unit_test_prestate(a_child_that_was_forgotten_is_collected, &light),
 		cmocka_unit_test(a_child_reads_what_it_is_given),
+		cmocka_unit_test_prestate(a_child_reads_what_it_is_given, &light),
+		cmocka_unit_test(a_child_runs_where_and_with_what_it_is_given),
+		cmocka_unit_test_prestate(a_child_runs_where_and_with_what_it_is_given, &light),
+		cmocka_unit_test(a_light_child_has_no_signals_of_ours),
 		cmocka_unit_test(a_descriptor_is_told_of_until_all_is_read),
 		cmocka_unit_test(a_descriptor_with_an_error_is_read_and_goes_on),
 		cmocka_unit_test(a_descriptor_may_be_freed_when_it_is_told_of),

@@ -1,6 +1,6 @@
 /*
- * Signals, folders, descriptors and child processes on libuv. Freeing a handle closes it, and libuv
- * frees the memory in the next turn.
+ * Signals, folders and descriptors on libuv. Freeing a handle closes it, and libuv frees the memory
+ * in the next turn.
  */
 #include "net/loop/loop_uv.h"
 
@@ -156,113 +156,5 @@ int loop_uv_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
 		return loop_uv_error(err, ERR_IO, r, "cannot watch a descriptor");
 	}
 	*ret_fd = &f->handle;
-	return 0;
-}
-
-/* --- child processes ---------------------------------------------------------------- */
-
-struct child_uv {
-	struct loop_child handle;
-	uv_process_t uv;
-	void (*on_exit)(void *arg, int status, int signal);
-	void *arg;
-	bool group, exited;
-};
-
-static void child_closed(uv_handle_t *h)
-{
-	free(CONTAINER_OF(h, struct child_uv, uv));
-}
-
-static void child_close(struct child_uv *c)
-{
-	uv_close((uv_handle_t *)&c->uv, child_closed);
-}
-
-static void on_orphan_exit(void *arg, int status UNUSED, int signal UNUSED)
-{
-	child_close(arg);
-}
-
-/*
- * libuv reaps only children whose handle is open. So the handle of a running child stays until it
- * ends, without keeping the loop alive. The rest are closed with the loop
- * (loop_uv_close_orphans()).
- */
-static void child_free(struct loop_child *handle)
-{
-	struct child_uv *c = CONTAINER_OF(handle, struct child_uv, handle);
-
-	if (c->exited || c->handle.pid == 0) {
-		child_close(c);
-		return;
-	}
-	c->on_exit = on_orphan_exit;
-	c->arg = c;
-	uv_unref((uv_handle_t *)&c->uv);
-}
-
-static void close_orphan(uv_handle_t *h, void *arg UNUSED)
-{
-	if (h->type == UV_PROCESS && !uv_is_closing(h))
-		uv_close(h, child_closed);
-}
-
-void loop_uv_close_orphans(struct loop_uv *u)
-{
-	uv_walk(&u->uv, close_orphan, NULL);
-}
-
-static int child_kill(struct loop_child *c, int signum, struct error *err)
-{
-	struct child_uv *u = CONTAINER_OF(c, struct child_uv, handle);
-	/* Its PID may have been reused. */
-	int r = u->exited ? UV_ESRCH : uv_kill(u->group ? -c->pid : c->pid, signum);
-
-	return r == 0 ? 0 : loop_uv_error(err, ERR_NOT_FOUND, r, "cannot signal the child process");
-}
-
-static void on_child_exit(uv_process_t *p, int64_t status, int signal)
-{
-	struct child_uv *c = CONTAINER_OF(p, struct child_uv, uv);
-
-	c->exited = true;
-	if (c->on_exit)
-		c->on_exit(c->arg, (int)status, signal);
-}
-
-int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
-		      struct loop_child **ret_child, struct error *err)
-{
-	struct child_uv *c = XNEW(struct child_uv);
-	uv_stdio_container_t stdio[3] = {
-		{ .flags = opts->in_fd ? UV_INHERIT_FD : UV_IGNORE, .data.fd = opts->in_fd },
-		{ .flags = UV_INHERIT_FD, .data.fd = opts->out_fd ? opts->out_fd : 1 },
-		{ .flags = UV_INHERIT_FD, .data.fd = opts->err_fd ? opts->err_fd : 2 },
-	};
-	uv_process_options_t o = {
-		.exit_cb = on_child_exit,
-		.file = opts->argv[0],
-		.args = (char **)(uintptr_t)opts->argv,
-		.env = (char **)(uintptr_t)opts->env,
-		.cwd = opts->cwd,
-		.flags = opts->group ? UV_PROCESS_DETACHED : 0,
-		.stdio_count = 3,
-		.stdio = stdio,
-	};
-	int r;
-
-	*c = (struct child_uv){ .handle = { .kill = child_kill, .free = child_free },
-				.on_exit = opts->on_exit,
-				.arg = opts->arg,
-				.group = opts->group };
-	r = uv_spawn(&loop_uv_of(l)->uv, &c->uv, &o);
-	if (r != 0) {
-		child_free(&c->handle);
-		return loop_uv_error(err, r == UV_ENOENT ? ERR_NOT_FOUND : ERR_IO, r,
-				     opts->argv[0]);
-	}
-	c->handle.pid = uv_process_get_pid(&c->uv);
-	*ret_child = &c->handle;
 	return 0;
 }

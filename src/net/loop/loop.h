@@ -155,6 +155,7 @@ struct loop_child_opts {
 	int in_fd; /* the child's stdin; 0: /dev/null */
 	int out_fd, err_fd; /* the child's stdout and stderr; 0: ours */
 	bool group; /* runs in its own session and process group, which also gets the signals */
+	bool light; /* started without copying our page tables, for a parent with much memory */
 	/* Called once, unless freed before. `signal` is 0 after a normal exit. */
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;

@@ -161,6 +161,7 @@ static int program_spawn(struct program *p, struct loop *l, const struct program
 					 .out_fd = p->out[1],
 					 .err_fd = o->with_us ? 0 : p->err[1],
 					 .group = !o->with_us,
+					 .light = o->yields,
 					 .on_exit = on_exit_,
 					 .arg = p };
 	int r = loop_child_new(l, &child, &p->child, err);

@@ -31,7 +31,7 @@ struct program_opts {
 	const char *const *env; /* NULL: ours */
 	int in_fd; /* its standard input, dup'ed; 0: /dev/null */
 	bool with_us; /* shares our stderr and process group */
-	bool yields; /* other processes go first: low priority */
+	bool yields; /* a low priority, and little cost for us when it starts */
 	/* The socket of a program_host, which starts it instead; 0: none, it is our child. */
 	int host_fd;
 	struct str

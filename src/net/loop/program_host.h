@@ -1,9 +1,9 @@
 /*
  * program_host - starts programs for another process, which may not start any itself.
  *
- * The other process (program.h, host_fd) sends a request and the program's streams. It does not send
- * arguments: `argv` decides from the request alone what runs. The number of programs and their time
- * are limited here as well, because the other process is not trusted. A program ends with the
+ * The other process (program.h, host_fd) sends a request and the program's streams. It does not
+ * send arguments: `argv` decides from the request alone what runs. The number of programs and their
+ * time are limited here as well, because the other process is not trusted. A program ends with the
  * interest in it: when the other process closes its end, or is gone.
  * Threads: belongs to its loop.
  */
