@@ -88,6 +88,18 @@ status_of() { awk -v name="$2:" '$1 == name { print $2 }' "/proc/$(pid_of "$1")/
 runs_anew() { local pid; pid=$(pid_of "$1"); [ "$pid" != 0 ] && [ "$pid" != "$2" ] && [ "$(systemctl is-active "$1")" = active ]; }
 until_true() { local i; for ((i = 0; i < 600; i++)); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done; "$@"; }
 
+# explained DIR: what the page of that server says of a claim.
+explained() {
+	local config=$1/admin.kubeconfig jar=$(mktemp) url code
+	url=$(sed -n 's/.*server: //p' "$config")
+	kubectl --kubeconfig "$config" create -f - >/dev/null <<CLAIM
+{ "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": { "name": "c" },
+  "spec": { "devices": { "requests": [ { "name": "r", "exactly": { "deviceClassName": "none" } } ] } } }
+CLAIM
+	code=$(devplane page --kubeconfig "$config" 2>/dev/null | sed -n 's/.*#code=//p')
+	curl -sk -c "$jar" -H "X-Devplane-UI: 1" -d "{\"code\":\"$code\"}" "$url/ui/login" >/dev/null
+	curl -sk -b "$jar" -H "X-Devplane-UI: 1" "$url/ui/explain?namespace=default&claim=c" | sed -n 's/.*"\(answer\|message\)": *"\([^"]*\)".*/\2/p'
+}
 systemd-sysusers /usr/lib/sysusers.d/devplane.conf
 say start systemctl start devplane-server
 say namespaces $kubectl get namespaces -o name
@@ -117,6 +129,7 @@ say node-user stat -c %U "/proc/$(pid_of devplane-node)"
 say node-mounts readlink "/proc/$(pid_of devplane-node)/ns/mnt"
 say own-mounts readlink /proc/self/ns/mnt
 say folder stat -c '%U %a' /var/lib/devplane-server
+say explained explained /var/lib/devplane-server
 old=$(pid_of devplane-server)
 kill -KILL "$old"
 say restarted until_true runs_anew devplane-server "$old"
@@ -143,6 +156,7 @@ devices() { $kubectl get resourceslices -o 'jsonpath={range .items[*]}{.spec.dri
 four_drivers() { [ "$(devices)" = 4 ]; }
 say up-devices until_true four_drivers
 say up-nodes $kubectl get nodes -o name
+say up-explained explained /var/lib/devplane
 old=$(pid_of devplane)
 kill -KILL "$old"
 say up-again until_true runs_anew devplane "$old"
@@ -188,6 +202,7 @@ for role in server controller scheduler; do
 	same "$role sees no file system that could be written, even by root" "" "$(seen "$role-writes")"
 done
 same "the data folder is the server's" "devplane 700" "$(seen folder)"
+same "the server's page explains" "claim default/c fits on 0 of 1 node" "$(seen explained)"
 same "the node agent is root" root "$(seen node-user)"
 same "and mounts where others see it" "$(seen own-mounts)" "$(seen node-mounts)"
 same "a server that dies is started again" "" "$(seen restarted)"
@@ -202,6 +217,7 @@ same "devplane.service starts and is waited for" "" "$(seen up)"
 same "at a port that others may not use" https://127.0.0.1:443 "$(seen up-address)"
 same "the drivers of its demo show their devices" "" "$(seen up-devices)"
 same "of both nodes" "node/demo-0 node/demo-1" "$(seen up-nodes)"
+same "the page explains" "claim default/c fits on 0 of 2 nodes" "$(seen up-explained)"
 same "when it is killed it is started again" "" "$(seen up-again)"
 same "with its data" "node/demo-0 node/demo-1" "$(seen up-kept)"
 same "it stops" "" "$(seen up-stop)"
