@@ -2,11 +2,14 @@
 // test writes the statuses that they would.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
+import { mkdirSync, rmSync } from "node:fs"
+import { networkInterfaces } from "node:os"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { core } from "./api_lib.mjs"
-import { devplane, finish, scratch, test } from "./lib.mjs"
-import { kubeconfig, startCluster } from "./node_lib.mjs"
+import { fakeKubelet } from "./attach_lib.mjs"
+import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
 
 const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
 const parts = ["availability", "scheduler", "attach", "nvidia", "page"]
@@ -122,6 +125,87 @@ await test("pods that are not ready: their image, or the newest warning about th
 	await setReady("attach", 0, 0)
 	assert.match(doctor().of("attach")[0].hint, /labels of your nodes/)
 })
+
+// --- sockets: real programs, behind pods that have this machine's address ------------------------------------------
+
+const address = Object.values(networkInterfaces()).flat()
+	.find(({ internal, family, address }) => !internal && family === "IPv4" && !address.startsWith("169.254."))?.address
+
+// A pod of the part whose program listens at this port.
+async function runningPod(part, name, port, ready) {
+	const pods = `${core}/namespaces/devplane-${part}/pods`
+	const labels = { "app.kubernetes.io/part-of": "devplane", "app.kubernetes.io/component": part }
+	await cluster.client.delete(`${pods}/${name}`, { gracePeriodSeconds: 0 })
+	const made = await cluster.client.post(pods, { metadata: { name, labels }, spec: { nodeName: `node-of-${name}`, containers: [{ name: "c", image: "x", ports: [{ name: "metrics", containerPort: port }] }] } })
+	assert.equal(made.code, 201, made.text)
+	const status = { phase: "Running", podIPs: [{ ip: address }], conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
+		containerStatuses: [{ name: "c", image: "x", imageID: "", ready, restartCount: 0, state: { running: {} } }] }
+	assert.equal((await cluster.client.patch(`${pods}/${name}/status`, { status }, "merge")).code, 200)
+}
+
+const portOf = (url) => Number(new URL(url).port)
+// The programs look at their sockets on their own time.
+const says = (subject, pattern) => until(`${subject}: ${pattern}`, () => {
+	const found = doctor().of(subject)
+	return found.length === 1 && pattern.test(found[0].text) && found[0]
+}, 60)
+
+if (!address)
+	console.log("# sockets: not tested, because the server does not go to pods at a machine's loopback address")
+else
+	await test("sockets: the kubelet's, the folder of drivers, a registration; one finding for a fault on several nodes", async () => {
+		await cluster.client.delete(`${core}/namespaces/devplane-attach/pods/broken`, { gracePeriodSeconds: 0 })
+		const root = shortFolder()
+		for (const folder of ["pod-resources", "plugins_registry"])
+			mkdirSync(`${root}/${folder}`)
+		const kubelet = fakeKubelet(`${root}/pod-resources/kubelet.sock`)
+		await kubelet.begin()
+		await cluster.client.post(`${core}/nodes`, { metadata: { name: "n1" } })
+		const node = await cluster.node("n1", { root, hollow: false, wait: false, flags: ["--attach", "--metrics-bind-address", "0.0.0.0:0"] })
+		await setReady("attach", 2, 2)
+		for (const name of ["a", "b"])
+			await runningPod("attach", name, portOf(node.url), true)
+		assert.equal((await says("attach sockets", /^2 of 2 pods reach those of their node$/)).verdict, "ok")
+		// The folder is gone: health of devices is not seen.
+		rmSync(`${root}/plugins_registry`, { recursive: true })
+		const gone = await says("attach sockets", /^a on node-of-a and 1 more: plugin-registry: the folder .*\/plugins_registry does not exist; check that/)
+		assert.equal(gone.verdict, "fail")
+		mkdirSync(`${root}/plugins_registry`)
+		await says("attach sockets", /^2 of 2/)
+		await kubelet.kill()
+		await says("attach sockets", /^a on node-of-a and 1 more: kubelet-socket: not connected to .*kubelet\.sock: .*; check that the kubelet runs/)
+		// The kubelet has seen one of the pods fail by now.
+		await runningPod("attach", "b", portOf(node.url), false)
+		await setReady("attach", 1, 2)
+		assert.match((await says("attach", /kubelet-socket/)).text, /^1 of 2 pods are ready; b on node-of-b is not: kubelet-socket: not connected/)
+		// A pod that nothing answers for.
+		await runningPod("attach", "b", 1, true)
+		await setReady("attach", 2, 2)
+		await kubelet.begin()
+		assert.equal((await says("attach sockets", /^1 of 2 pods did not answer, such as b: error trying to reach service/)).verdict, "warn")
+		for (let i = 0; i < 23; i++)
+			await runningPod("attach", `b${i ? i : ""}`, portOf(node.url), true)
+		await says("attach sockets", /^20 of 20 pods reach those of their node; 4 were not asked$/)
+		// A driver that no kubelet has registered.
+		const driver = start("driver", "sim", "--kubeconfig", cluster.server.kubeconfig, "--node-name", "n1", "--root-dir", shortFolder(), "--metrics-bind-address", "0.0.0.0:0")
+		const port = await until("the driver", () => /health and metrics at (\S+)/.exec(driver.out)?.[1])
+		await runningPod("nvidia", "gpus", portOf(port), false)
+		await setReady("nvidia", 0, 1)
+		assert.match((await says("nvidia", /kubelet-registration/)).text, /^0 of 1 pods are ready; gpus on node-of-gpus is not: kubelet-registration: not registered, and .* had no kubelet: give the root folder/)
+		// A user who may do all but that.
+		kubectl("create", "serviceaccount", "looks")
+		kubectl("create", "clusterrole", "looks", "--verb=get,list", "--resource=nodes,pods,deployments.apps,daemonsets.apps")
+		kubectl("create", "clusterrolebinding", "looks", "--clusterrole=looks", "--serviceaccount=default:looks")
+		const { of } = doctor(kubeconfig(cluster.server, kubectl("create", "token", "looks").trim()))
+		assert.equal(of("sockets").length, 1)
+		assert.equal(of("sockets")[0].verdict, "warn")
+		assert.equal(of("sockets")[0].hint, "run it as a user who may get pods/proxy")
+		assert.deepEqual(of("attach sockets"), [])
+		driver.child.kill("SIGTERM")
+		await driver.ended
+		await node.stop()
+		await kubelet.kill()
+	})
 
 await test("another version, a leader that is gone, a definition that is missing", async () => {
 	kubectl("set", "image", "-n", "devplane-scheduler", "deployment/devplane-scheduler", "scheduler=registry:5000/devplane:9.9.9")

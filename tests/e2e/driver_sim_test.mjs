@@ -565,7 +565,7 @@ await test("slices that somebody deletes, changes or adds are put right, and a r
 	await sim.stop()
 	const next = await startSim([], { ...sim, withNode: false })
 	const endpoint = /http:\/\/\S+/.exec(next.process.out)[0]
-	await until("readiness", async () => (await fetch(`${endpoint}/readyz`)).status === 200)
+	await until("readiness", async () => (await fetch(`${endpoint}/readyz/resourceslices`)).status === 200)
 	assert.match(await (await fetch(`${endpoint}/metrics`)).text(), /devplane_driver_slice_writes_total\{result="success"\} 0/)
 	assert.equal((await slices(sim.node))[0].metadata.resourceVersion, right.metadata.resourceVersion)
 	await next.stop()
@@ -708,7 +708,7 @@ await test("parts of GPUs and their counters keep the limits of slices", async (
 
 await test("a driver that nobody registers says so", async () => {
 	const sim = await startSim(["--devices", "1"])
-	await until("a warning", () => /WARN.*not registered after 10 s, and .* had no kubelet/.test(sim.process.err), 60)
+	await until("a warning", () => /WARN.*after 10 s: not registered, and .* had no kubelet/.test(sim.process.err), 60)
 	await sim.stop()
 })
 

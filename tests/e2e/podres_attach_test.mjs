@@ -14,7 +14,8 @@ const all = ["0", "1", "2", "3"]
 const capacity = { [GPU]: all.length, cpu: 4 }
 const root = shortFolder()
 const kubeletSocket = `${root}/pod-resources/kubelet.sock`, socket = `${root}/pod-resources/devplane.sock`
-mkdirSync(`${root}/pod-resources`)
+for (const folder of ["pod-resources", "plugins_registry"])
+	mkdirSync(`${root}/${folder}`)
 
 // --- the kubelet ----------------------------------------------------------------------------------
 
@@ -189,7 +190,8 @@ await test("it says when it is behind, and when it is not any more", async () =>
 		const answer = await readyz()
 		return answer.code !== 200 && answer
 	})
-	assert.match(text, /behind for .*rejected by rate limit/)
+	assert.match(text, /^\[\+\]ping ok\n\[\+\]kubelet-socket ok: connected to .*\/pod-resources\/kubelet\.sock\n\[\+\]plugin-registry ok: 0 DRA drivers in .*\/plugins_registry\n/)
+	assert.match(text, /\[-\]node-ready failed: behind for .*rejected by rate limit/)
 	await until("the metric", async () => await attached("behind") === 1)
 	await until("a warning", () => /behind the kubelet/.test(node.process.err))
 	await kubelet.say({ refuse: false })

@@ -427,6 +427,50 @@ static const struct endpoint_check checks[] = {
 	{ NULL },
 };
 
+static int check_socket(void *arg, struct error *err)
+{
+	const struct node *v = arg;
+
+	return v->attached && !v->stopping ? attached_check_socket(v->attached, err) : 0;
+}
+
+static void note_socket(void *arg, struct buf *out)
+{
+	const struct node *v = arg;
+
+	(void)buf_printf(out, "connected to %s", v->kubelet_socket);
+}
+
+static int check_registry(void *arg, struct error *err)
+{
+	const struct node *v = arg;
+
+	return v->attached && !v->stopping ? attached_check_registry(v->attached, err) : 0;
+}
+
+static void note_registry(void *arg, struct buf *out)
+{
+	const struct node *v = arg;
+	int n = v->attached && !v->stopping ? attached_drivers(v->attached) : -1;
+
+	if (n < 0)
+		(void)buf_addz(out, "not read: the health of devices is not followed");
+	else
+		(void)buf_printf(out, "%d DRA driver%s in %s/plugins_registry", n,
+				 n == 1 ? "" : "s", v->options->root_dir);
+}
+
+/* For attach mode. The first row that fails has the cause, so sockets come before "node-ready". */
+static const struct endpoint_check attach_checks[] = {
+	{ .name = "kubelet-socket", .ready_only = true, .run = check_socket, .note = note_socket },
+	{ .name = "plugin-registry",
+	  .ready_only = true,
+	  .run = check_registry,
+	  .note = note_registry },
+	{ .name = "node-ready", .ready_only = true, .run = node_check_ready },
+	{ NULL },
+};
+
 /* --- life ------------------------------------------------------------------------- */
 
 static void on_tidy(struct loop_timer *t)
@@ -514,7 +558,7 @@ static int node_start(struct node *v, struct error *err)
 				   .address = o->metrics_address ? o->metrics_address
 					      : o->attach        ? ATTACH_ADDRESS
 								 : ADDRESS,
-				   .checks = checks,
+				   .checks = o->attach ? attach_checks : checks,
 				   .arg = v,
 				   .metrics = v->metrics,
 				   .kubeconfig = &v->kubeconfig,

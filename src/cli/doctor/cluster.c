@@ -12,7 +12,10 @@
 #include "cli/doctor/doctor.h"
 #include "net/loop/loop.h"
 
-enum { CLOCKS_APART = 5 }; /* seconds */
+enum {
+	CLOCKS_APART = 5, /* seconds */
+	WAIT_MS = 5000,
+};
 
 /* --- the server ------------------------------------------------------------------------------ */
 
@@ -61,6 +64,20 @@ int doctor_fetch(struct kube *k, const char *path, struct str *ret_text, struct 
 	if (ret_text)
 		*ret_text = w.body;
 	return ret_tree ? json_parse(k->arena, w.body, NULL, ret_tree, err) : 0;
+}
+
+int doctor_fetch_any(struct kube *k, const char *path, const char *query, struct str *ret_text,
+		     struct error *err)
+{
+	struct client_request r = { .path = str_from(path),
+				    .query = str_from(query),
+				    .accept = STR("text/plain, application/json"),
+				    .timeout_ms = WAIT_MS };
+	struct answer w;
+
+	cluster_ask(k, &r, &w);
+	*ret_text = w.body;
+	return w.err.code == ERR_OK ? 0 : error_copy(err, &w.err);
 }
 
 static bool check_server(struct doctor *d, struct kube *k)

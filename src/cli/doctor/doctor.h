@@ -28,6 +28,7 @@ struct doctor {
 	bool folder; /* check the cluster of a folder; else that of a kubeconfig */
 	bool install; /* also check the parts of deploy/ in the cluster */
 	bool no_reviews; /* the user may not ask for the rights of others; it was said */
+	bool no_proxy; /* the user may not ask pods; it was said */
 	int64_t pid; /* of the folder's supervisor; 0: not running */
 	struct up_state state;
 	VEC(struct doctor_finding) findings;
@@ -51,6 +52,13 @@ void doctor_check_cluster(struct doctor *d, const struct kube_options *o); /* do
 /* Reads a path that is no resource; JSON, or text if `ret_tree` is NULL. Not retried. */
 int doctor_fetch(struct kube *k, const char *path, struct str *ret_text, struct json **ret_tree,
 		 struct error *err);
+
+/*
+ * Reads a path whatever the reply's status is: *ret_text is empty if no reply came. Waits five
+ * seconds, and does not retry. `err` is set for every status but 2xx.
+ */
+int doctor_fetch_any(struct kube *k, const char *path, const char *query, struct str *ret_text,
+		     struct error *err);
 
 /* The parts of deploy/ in the cluster: versions, workloads, leases. */
 void doctor_check_install(struct doctor *d, struct kube *k); /* doctor/install.c */

@@ -1,7 +1,7 @@
 /*
  * The parts of deploy/ in a cluster: which versions it has, whether each workload is ready and of
  * this version, who leads, and why a pod does not start (its image, or a folder of its node that is
- * missing). A workload belongs to us by the labels that the manifests set.
+ * missing) or is not ready. A workload belongs to us by the labels that the manifests set.
  */
 #include "api/schema/tree.h"
 #include "base/core/clock.h"
@@ -10,6 +10,7 @@
 #include "base/time/timestamp.h"
 #include "cli/connect/kube.h"
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/sockets.h"
 #include "net/loop/loop.h"
 
 #define COMPONENT "app.kubernetes.io/component"
@@ -199,26 +200,51 @@ static void say_pod(struct doctor *d, struct kube *k, const struct workload *w,
 		   (long long)w->wanted, STR_ARG(name), STR_ARG(why));
 }
 
-/* Why fewer pods are ready than should be. */
-static void say_not_ready(struct doctor *d, struct kube *k, const struct workload *w,
-			  const char *subject)
+static struct json *pods_of(struct kube *k, const struct workload *w)
 {
 	struct resource pods = resource_builtin("", "v1", "pods");
 	struct kube_query q = { .resource = &pods, .ns = w->ns };
 	struct json *list = NULL;
 
 	q.label_selector = str_from(
-		arena_printf(d->arena, OURS "," COMPONENT "=%.*s", STR_ARG(w->part)));
-	if (kube_read(k, &q, &list, NULL) == 0)
-		JSON_FOREACH (it, json_getz(list, "items"))
-			if (!tree_condition_is_true(it, STR("Ready"))) {
-				say_pod(d, k, w, it, subject);
-				return;
-			}
-	doctor_say(d, DOCTOR_FAIL, subject,
-		   "check that the cluster's controllers run, and see its events",
-		   "%lld of %lld pods are ready, and none of the others exists",
-		   (long long)w->ready, (long long)w->wanted);
+		arena_printf(k->arena, OURS "," COMPONENT "=%.*s", STR_ARG(w->part)));
+	(void)kube_read(k, &q, &list, NULL);
+	return list;
+}
+
+/*
+ * Why fewer pods are ready than should be: the failing checks of those that run, and the first of
+ * the others.
+ */
+static void say_not_ready(struct doctor *d, struct kube *k, const struct workload *w,
+			  const char *subject)
+{
+	struct sockets s = { .doctor = d, .kube = k, .part = w->part, .ns = w->ns };
+	const struct json *other = NULL;
+
+	JSON_FOREACH (it, json_getz(pods_of(k, w), "items"))
+		if (!tree_condition_is_true(it, STR("Ready")) && !sockets_ask(&s, it) && !other)
+			other = it;
+	sockets_say_unready(&s, subject,
+			    arena_printf(d->arena, "%lld of %lld pods are ready",
+					 (long long)w->ready, (long long)w->wanted));
+	if (other)
+		say_pod(d, k, w, other, subject);
+	else if (s.nfaults == 0)
+		doctor_say(d, DOCTOR_FAIL, subject,
+			   "check that the cluster's controllers run, and see its events",
+			   "%lld of %lld pods are ready, and none of the others exists",
+			   (long long)w->ready, (long long)w->wanted);
+}
+
+static void check_sockets(struct doctor *d, struct kube *k, const struct workload *w)
+{
+	struct sockets s = { .doctor = d, .kube = k, .part = w->part, .ns = w->ns };
+
+	JSON_FOREACH (it, json_getz(pods_of(k, w), "items"))
+		if (tree_condition_is_true(it, STR("Ready")))
+			(void)sockets_ask(&s, it);
+	sockets_say(&s);
 }
 
 /* --- workloads -------------------------------------------------------------------------------- */
@@ -331,6 +357,8 @@ static void check_workload(struct doctor *d, struct kube *k, const struct json *
 			   : json_i64_at(json_getz(o, "spec"), "replicas", 1);
 	w.ready = json_i64_at(status, daemons ? "numberReady" : "readyReplicas", 0);
 	check_ready(d, k, &w);
+	if (sockets_has(w.part) && w.ready > 0)
+		check_sockets(d, k, &w);
 	check_image(d, &w);
 	if (!d->no_reviews)
 		doctor_check_rights(d, k, w.part, w.ns, w.account.n ? w.account : STR("default"));

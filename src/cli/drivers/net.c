@@ -198,6 +198,13 @@ static int net_check(void *arg, struct error *err)
 	return nic_driver_check(v->driver, err);
 }
 
+static int net_check_registered(void *arg, struct error *err)
+{
+	const struct driver_net *v = arg;
+
+	return nic_driver_check_registered(v->driver, err);
+}
+
 /* --- messages at the start ---------------------------------------------------------------- */
 
 static struct json *list_devices(const struct driver_net *v)
@@ -254,7 +261,13 @@ static void net_announce(void *arg, FILE *out)
 		      STR_ARG(buf_str(&aligned)));
 }
 
-static const struct driver_role_ops ops = { net_start, net_announce, net_check, net_stop };
+static const struct driver_role_ops ops = {
+	.start = net_start,
+	.announce = net_announce,
+	.check = net_check,
+	.check_registered = net_check_registered,
+	.stop = net_stop,
+};
 
 static int net_run(struct cli *cli, struct error *err)
 {

@@ -141,6 +141,13 @@ static int nvidia_check(void *arg, struct error *err)
 	return nvidia_driver_check(v->driver, err);
 }
 
+static int nvidia_check_registered(void *arg, struct error *err)
+{
+	const struct driver_nvidia *v = arg;
+
+	return nvidia_driver_check_registered(v->driver, err);
+}
+
 static void nvidia_announce(void *arg, FILE *out)
 {
 	const struct driver_nvidia *v = arg;
@@ -150,8 +157,13 @@ static void nvidia_announce(void *arg, FILE *out)
 		      o->node_name, o->driver.root_dir);
 }
 
-static const struct driver_role_ops ops = { nvidia_start, nvidia_announce, nvidia_check,
-					    nvidia_stop };
+static const struct driver_role_ops ops = {
+	.start = nvidia_start,
+	.announce = nvidia_announce,
+	.check = nvidia_check,
+	.check_registered = nvidia_check_registered,
+	.stop = nvidia_stop,
+};
 
 static int nvidia_run(struct cli *cli, struct error *err)
 {

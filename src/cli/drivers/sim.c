@@ -173,6 +173,13 @@ static int sim_check(void *arg, struct error *err)
 	return vendor_check(v->vendor, err);
 }
 
+static int sim_check_registered(void *arg, struct error *err)
+{
+	const struct driver_sim *v = arg;
+
+	return vendor_check_registered(v->vendor, err);
+}
+
 static void sim_announce(void *arg, FILE *out)
 {
 	const struct driver_sim *v = arg;
@@ -183,7 +190,13 @@ static void sim_announce(void *arg, FILE *out)
 		      o->driver.root_dir);
 }
 
-static const struct driver_role_ops ops = { sim_start, sim_announce, sim_check, sim_stop };
+static const struct driver_role_ops ops = {
+	.start = sim_start,
+	.announce = sim_announce,
+	.check = sim_check,
+	.check_registered = sim_check_registered,
+	.stop = sim_stop,
+};
 
 static int sim_run(struct cli *cli, struct error *err)
 {

@@ -18,6 +18,36 @@ static int driver_role_check_ready(void *arg, struct error *err)
 	return r->ops->check(r->arg, err);
 }
 
+static int driver_role_check_registered(void *arg, struct error *err)
+{
+	const struct driver_role *r = arg;
+
+	return r->stopping ? 0 : r->ops->check_registered(r->arg, err);
+}
+
+static void driver_role_note_registered(void *arg, struct buf *out)
+{
+	const struct driver_role *r = arg;
+
+	(void)buf_printf(out, "registered in %s", r->root_dir);
+}
+
+/* The registration comes first: without it nothing else works. */
+static void driver_role_list_checks(struct driver_role *r)
+{
+	struct endpoint_check *c = r->checks;
+
+	if (r->ops->check_registered)
+		*c++ = (struct endpoint_check){ .name = "kubelet-registration",
+						.ready_only = true,
+						.run = driver_role_check_registered,
+						.note = driver_role_note_registered };
+	*c = (struct endpoint_check){ .name = r->ops->check_name ? r->ops->check_name
+								 : "resourceslices",
+				      .ready_only = true,
+				      .run = driver_role_check_ready };
+}
+
 static void on_silent(void *arg)
 {
 	struct driver_role *r = arg;
@@ -89,14 +119,13 @@ int driver_role_run(struct cli *cli, const struct driver_options *o,
 		.cli = cli,
 		.ops = ops,
 		.arg = arg,
-		.checks = { { .name = ops->check_name ? ops->check_name : "resourceslices",
-			      .ready_only = true,
-			      .run = driver_role_check_ready } },
+		.root_dir = o->root_dir,
 	};
 	int n = role_init(&r.role, &o->role, driver_role_on_stop, &r, err);
 
 	if (n < 0)
 		return n;
+	driver_role_list_checks(&r);
 	r.metrics = metrics_new();
 	(void)metrics_process_register(r.metrics, NULL);
 	if (driver_role_start(&r, o, &r.failure) < 0)

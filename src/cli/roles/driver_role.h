@@ -78,7 +78,8 @@ struct driver_role {
 	struct role role; /* its loop and log */
 	struct metrics *metrics;
 	struct endpoint *endpoint; /* NULL: disabled */
-	struct endpoint_check checks[2];
+	struct endpoint_check checks[3];
+	const char *root_dir;
 	const struct driver_role_ops *ops;
 	void *arg;
 	const char *kubeconfig; /* set by `start`: the flag's value, or NULL */
@@ -92,6 +93,8 @@ struct driver_role_ops {
 	void (*announce)(void *arg, FILE *out);
 	/* Whether it is ready; not called while it stops. */
 	int (*check)(void *arg, struct error *err);
+	/* Whether the kubelet has registered it; NULL: it registers with nobody. */
+	int (*check_registered)(void *arg, struct error *err);
 	/* Stops it, even if start() failed half-way; then calls driver_role_stopped(). */
 	void (*stop)(void *arg);
 	const char *check_name; /* the name of `check` in /readyz; NULL: "resourceslices" */

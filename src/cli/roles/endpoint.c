@@ -73,7 +73,12 @@ static void endpoint_ask(struct endpoint *e, const struct endpoint_check *c, str
 		return;
 	h->asked++;
 	if (!c->run || c->run(e->opts.arg, &err) == 0) {
-		(void)buf_printf(&h->text, "[+]%s ok\n", c->name);
+		(void)buf_printf(&h->text, "[+]%s ok", c->name);
+		if (c->note) {
+			(void)buf_addz(&h->text, ": ");
+			c->note(e->opts.arg, &h->text);
+		}
+		(void)buf_addc(&h->text, '\n');
 		return;
 	}
 	h->failed++;

@@ -26,6 +26,8 @@ struct endpoint_check {
 	const char *name;
 	bool ready_only; /* run by /readyz only: waiting is not a failure */
 	int (*run)(void *arg, struct error *err);
+	/* Adds a few words to the line of a check that passed; or NULL. */
+	void (*note)(void *arg, struct buf *out);
 };
 
 /* A JSON page that the role writes; a table ends with a row without a path. */

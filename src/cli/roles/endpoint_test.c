@@ -187,10 +187,29 @@ static int end(void **state)
 	return 0;
 }
 
+static int check_socket(void *arg, struct error *err)
+{
+	struct world *w = arg;
+
+	return w->down ? error_set(err, ERR_UNAVAILABLE, "not connected to /k") : 0;
+}
+
+static void note_socket(void *arg UNUSED, struct buf *out)
+{
+	(void)buf_addz(out, "connected to /k");
+}
+
+static const struct endpoint_check checks[] = {
+	{ .name = "socket", .ready_only = true, .run = check_socket, .note = note_socket },
+	{ NULL },
+};
+
 static int serve(struct world *w, const struct endpoint_guard_options *guard, struct error *err)
 {
 	struct endpoint_opts o = { .loop = w->loop,
 				   .address = ":81",
+				   .checks = checks,
+				   .arg = w,
 				   .metrics = w->metrics,
 				   .kubeconfig = &w->kubeconfig,
 				   .guard = guard };
@@ -217,6 +236,23 @@ static void health_is_open_and_metrics_need_a_token(void **state)
 	assert_int_equal(ask(w, true, "/metrics", "t"), 200);
 	assert_int_equal(w->tokens, 1);
 	assert_int_equal(w->rights, 1);
+}
+
+static void readiness_names_each_check_and_its_note(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(serve(w, NULL, NULL), 0);
+	assert_int_equal(ask(w, true, "/readyz", NULL), 200);
+	assert_string_equal(w->body, "ok");
+	assert_int_equal(ask(w, true, "/readyz?verbose", NULL), 200);
+	assert_string_equal(w->body, "[+]ping ok\n[+]socket ok: connected to /k\n"
+				     "readyz check passed\n");
+	w->down = true;
+	assert_int_equal(ask(w, true, "/readyz", NULL), 500);
+	assert_string_equal(w->body, "[+]ping ok\n[-]socket failed: not connected to /k\n"
+				     "readyz check failed\n");
+	assert_int_equal(ask(w, true, "/livez", NULL), 200);
 }
 
 static void plain_text_is_not_served_beside_tls(void **state)
@@ -342,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(health_is_open_and_metrics_need_a_token),
+		CASE(readiness_names_each_check_and_its_note),
 		CASE(plain_text_is_not_served_beside_tls),
 		CASE(the_api_server_decides),
 		CASE(plain_http_is_a_choice),

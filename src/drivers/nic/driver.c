@@ -287,6 +287,11 @@ int nic_driver_check(const struct nic_driver *d, struct error *err)
 	return driver_check(d->driver, err);
 }
 
+int nic_driver_check_registered(const struct nic_driver *d, struct error *err)
+{
+	return driver_check_registered(d->driver, err);
+}
+
 static void driver_put(struct json_writer *w, const char *key, const char *text)
 {
 	json_writer_keyz(w, key);

@@ -68,6 +68,7 @@ void nic_driver_stop(struct nic_driver *d, void (*done)(void *arg), void *arg);
 
 const char *nic_driver_name(const struct nic_driver *d);
 int nic_driver_check(const struct nic_driver *d, struct error *err);
+int nic_driver_check_registered(const struct nic_driver *d, struct error *err);
 
 /*
  * For `devplane driver net list`: a list of {device, kind, interface, state, pod, claim, message}.

@@ -301,3 +301,8 @@ int nvidia_driver_check(const struct nvidia_driver *d, struct error *err)
 		return error_copy(err, &d->failure);
 	return driver_check(d->driver, err);
 }
+
+int nvidia_driver_check_registered(const struct nvidia_driver *d, struct error *err)
+{
+	return driver_check_registered(d->driver, err);
+}

@@ -54,6 +54,7 @@ void nvidia_driver_stop(struct nvidia_driver *d, void (*done)(void *arg), void *
 
 /* 0 while the GPUs are known and the slices are published. */
 int nvidia_driver_check(const struct nvidia_driver *d, struct error *err);
+int nvidia_driver_check_registered(const struct nvidia_driver *d, struct error *err);
 
 /* The path of a file of the driver, such as "instances.json". */
 #define NVIDIA_BOOK_FILE   "instances.json"

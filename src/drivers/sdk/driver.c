@@ -179,20 +179,10 @@ static int resolve_root(struct dp_driver *d, struct error *err)
 static void on_unregistered(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, unregistered);
-	const char *root = d->config.root_dir;
+	struct error err;
 
-	if (d->registered)
-		return;
-	if (d->had_kubelet)
-		driver_log(&d->log, DP_LOG_WARN,
-			   "not registered after %d s: check that the kubelet or node agent runs, "
-			   "and that its root folder is %s",
-			   UNREGISTERED_MS / 1000, root);
-	else
-		driver_log(&d->log, DP_LOG_WARN,
-			   "not registered after %d s, and %s had no kubelet: give the root folder "
-			   "of the kubelet or node agent, and mount it if the driver is a pod",
-			   UNREGISTERED_MS / 1000, root);
+	if (driver_check_registered(d, &err) < 0)
+		driver_log(&d->log, DP_LOG_WARN, "after %d s: %s", UNREGISTERED_MS / 1000, err.msg);
 }
 
 /* A kubelet makes these folders when it starts. */
@@ -305,6 +295,23 @@ int driver_start(struct dp_driver *d, struct error *err)
 int driver_check(const struct dp_driver *d, struct error *err)
 {
 	return d->publisher ? publisher_check(d->publisher, err) : 0;
+}
+
+int driver_check_registered(const struct dp_driver *d, struct error *err)
+{
+	const char *root = d->config.root_dir;
+
+	if (d->registered)
+		return 0;
+	if (d->had_kubelet)
+		return error_set(err, ERR_UNAVAILABLE,
+				 "not registered: check that the kubelet or node agent runs, and "
+				 "that its root folder is %s",
+				 root);
+	return error_set(err, ERR_UNAVAILABLE,
+			 "not registered, and %s had no kubelet: give the root folder of the "
+			 "kubelet or node agent, and mount it if the driver is a pod",
+			 root);
 }
 
 /* --- end ---------------------------------------------------------------------------------- */

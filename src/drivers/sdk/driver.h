@@ -72,6 +72,9 @@ void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg);
 /* Returns 0 if all slices are published, or none should be; else an error. */
 int driver_check(const struct dp_driver *d, struct error *err);
 
+/* Returns 0 if the kubelet has registered the driver; else the error says what to check. */
+int driver_check_registered(const struct dp_driver *d, struct error *err);
+
 /* --- shared by driver.c and driver_calls.c ------------------------------------------------ */
 
 /* Writes the error's text to a vendor's `message`. Returns -1. */

@@ -70,10 +70,8 @@ static void serve_ready(struct driver_http *h, struct http_stream *s)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	struct error err;
-	int r = 0;
+	int r = driver_check_registered(h->driver, &err);
 
-	if (!h->driver->registered)
-		r = error_set(&err, ERR_UNAVAILABLE, "the driver is not registered yet");
 	if (r == 0)
 		r = driver_check(h->driver, &err);
 	(void)buf_printf(&text, "%s\n", r < 0 ? err.msg : "ok");

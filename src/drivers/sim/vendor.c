@@ -481,3 +481,8 @@ int vendor_check(const struct vendor *v, struct error *err)
 {
 	return driver_check(v->driver, err);
 }
+
+int vendor_check_registered(const struct vendor *v, struct error *err)
+{
+	return driver_check_registered(v->driver, err);
+}

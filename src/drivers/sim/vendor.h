@@ -70,6 +70,7 @@ int vendor_control_path(const char *root, const char *name, const char *instance
 
 const char *vendor_name(const struct vendor *v);
 int vendor_check(const struct vendor *v, struct error *err);
+int vendor_check_registered(const struct vendor *v, struct error *err);
 
 enum vendor_command {
 	VENDOR_FAIL, /* Unhealthy, with the message */

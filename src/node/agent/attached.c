@@ -121,3 +121,18 @@ int attached_check(const struct attached *n, struct error *err)
 {
 	return attach_check(n->attach, err);
 }
+
+int attached_check_socket(const struct attached *n, struct error *err)
+{
+	return attach_check_socket(n->attach, err);
+}
+
+int attached_check_registry(const struct attached *n, struct error *err)
+{
+	return n->beside ? beside_check_registry(n->beside, err) : 0;
+}
+
+int attached_drivers(const struct attached *n)
+{
+	return n->beside ? (int)beside_drivers(n->beside) : -1;
+}

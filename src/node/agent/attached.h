@@ -29,4 +29,10 @@ void attached_stop(struct attached *n, void (*done)(void *arg), void *arg);
 void attached_free(struct attached *n); /* NULL allowed */
 int attached_check(const struct attached *n, struct error *err); /* for /readyz */
 
+/* For /readyz, too: the kubelet's socket, and the folder in which DRA drivers register with it. */
+int attached_check_socket(const struct attached *n, struct error *err);
+int attached_check_registry(const struct attached *n, struct error *err);
+/* Number of DRA drivers found in that folder; -1 without health: then it is not read. */
+int attached_drivers(const struct attached *n);
+
 #endif

@@ -64,4 +64,7 @@ struct informer *attach_node(const struct attach *a);
  */
 int attach_check(const struct attach *a, struct error *err);
 
+/* The same for the kubelet's socket alone: returns 0 while it is connected. */
+int attach_check_socket(const struct attach *a, struct error *err);
+
 #endif

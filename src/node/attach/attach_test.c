@@ -489,14 +489,19 @@ static void a_kubelet_that_does_not_answer_is_said_to_be_silent(void **state)
 static void a_restarted_kubelet_that_shows_nothing_yet_takes_nothing_away(void **state)
 {
 	struct world *w = *state;
+	struct error err;
 
 	begin(w);
+	assert_int_equal(attach_check_socket(w->attach, NULL), 0);
 	kubelet_crash(w);
 	run(w, 5000);
 	expect_behind(w, "changes wait");
+	assert_int_equal(attach_check_socket(w->attach, &err), -ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.msg, "not connected to " SOCKET ": "));
 	w->kubelet.list = "";
 	kubelet_begin(w);
 	run(w, 1500);
+	assert_int_equal(attach_check_socket(w->attach, NULL), 0);
 	fixture_expect(&w->reader, "");
 	w->kubelet.list = "b=gpu0"; /* it gave the other's device away meanwhile */
 	run(w, 2000);

@@ -106,6 +106,16 @@ int attach_check(const struct attach *a, struct error *err)
 			 a->problem[0] ? ": " : "", a->problem);
 }
 
+int attach_check_socket(const struct attach *a, struct error *err)
+{
+	if (a->ready)
+		return 0;
+	return error_set(err, ERR_UNAVAILABLE,
+			 "not connected to %s%s%s; check that the kubelet runs, and that this is "
+			 "its socket",
+			 a->socket, a->problem[0] ? ": " : "", a->problem);
+}
+
 void attach_behind_look(struct attach *a)
 {
 	struct lag lag = lag_of(a);

@@ -318,6 +318,22 @@ void beside_follow(struct beside *b, struct informer *pods, struct informer *nod
 		beside_node_follow(b, node);
 }
 
+int beside_check_registry(const struct beside *b, struct error *err)
+{
+	return plugins_check_registry(b->plugins, err);
+}
+
+size_t beside_drivers(const struct beside *b)
+{
+	struct plugins_driver driver;
+	struct str at = STR_NULL;
+	size_t n = 0;
+
+	while (plugins_next_driver(b->plugins, &at, &driver))
+		n++;
+	return n;
+}
+
 static void stop_all(struct beside *b)
 {
 	podres_on_refresh(b->opts.book, NULL, NULL);

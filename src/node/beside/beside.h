@@ -66,6 +66,10 @@ struct attach_hooks beside_hooks(struct beside *b);
 /* Follows the pods of this node, and the Node. The informers must live until beside_stop(). */
 void beside_follow(struct beside *b, struct informer *pods, struct informer *node);
 
+/* Whether the folder in which DRA drivers register can be read, and how many are known there. */
+int beside_check_registry(const struct beside *b, struct error *err);
+size_t beside_drivers(const struct beside *b);
+
 /* Closes connections and leaves the informers; `done` is called once. Then free it. */
 void beside_stop(struct beside *b, void (*done)(void *arg), void *arg);
 /* The loop must run a few more turns if it was not stopped. NULL allowed. */

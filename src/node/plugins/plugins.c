@@ -214,6 +214,11 @@ int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, s
 	return 0;
 }
 
+int plugins_check_registry(const struct plugins *p, struct error *err)
+{
+	return plugin_registry_check(p->registry, err);
+}
+
 static void on_server_closed(void *arg)
 {
 	struct plugins *p = arg;

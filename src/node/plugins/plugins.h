@@ -144,6 +144,9 @@ void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin
 
 /* --- registered drivers, for status pages and metrics --------------------------------- */
 
+/* Returns 0 if plugins_registry and its subfolders can be read and watched; else an error. */
+int plugins_check_registry(const struct plugins *p, struct error *err);
+
 struct plugins_driver {
 	/* health_service is empty if it has none */
 	struct str name, endpoint, service, health_service;

@@ -411,6 +411,11 @@ struct plugin_registry *plugin_registry_new(struct plugins *p)
 	return r;
 }
 
+int plugin_registry_check(const struct plugin_registry *r, struct error *err)
+{
+	return plugin_watcher_check(r->watcher, err);
+}
+
 void plugin_registry_free(struct plugin_registry *r)
 {
 	struct omap_cursor c;

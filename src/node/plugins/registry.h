@@ -10,10 +10,14 @@
 #ifndef NODE_PLUGINS_REGISTRY_H
 #define NODE_PLUGINS_REGISTRY_H
 
+#include "base/core/error.h"
+
 struct plugin_registry;
 struct plugins;
 
 struct plugin_registry *plugin_registry_new(struct plugins *p);
+/* Whether its folders can be read and watched. */
+int plugin_registry_check(const struct plugin_registry *r, struct error *err);
 void plugin_registry_free(struct plugin_registry *r); /* NULL allowed */
 
 #endif

@@ -341,6 +341,18 @@ struct plugin_watcher *plugin_watcher_new(const struct plugin_watcher_opts *opts
 	return w;
 }
 
+int plugin_watcher_check(const struct plugin_watcher *w, struct error *err)
+{
+	if (w->round == 0)
+		return error_set(err, ERR_UNAVAILABLE, "%s was not read yet", w->dir);
+	if (w->missing)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the folder %s does not exist; check that the kubelet's root "
+				 "folder is given",
+				 w->dir);
+	return w->blind ? error_copy(err, &w->trouble) : 0;
+}
+
 static void watcher_release(struct loop_task *t)
 {
 	struct plugin_watcher *w = CONTAINER_OF(t, struct plugin_watcher, task);

@@ -38,6 +38,11 @@ struct plugin_watcher_opts {
 };
 
 struct plugin_watcher *plugin_watcher_new(const struct plugin_watcher_opts *opts);
+/*
+ * Returns 0 if the last scan could read and watch all folders. A missing folder of another process
+ * is an error here, but is not reported to on_problem: it may come later.
+ */
+int plugin_watcher_check(const struct plugin_watcher *w, struct error *err);
 void plugin_watcher_free(struct plugin_watcher *w); /* NULL allowed */
 
 #endif

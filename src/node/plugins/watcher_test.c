@@ -247,6 +247,33 @@ static void the_folder_itself_may_vanish(void **state)
 	expect(t, "+b.sock ");
 }
 
+static void a_missing_folder_of_another_process_is_an_error_until_it_comes(void **state)
+{
+	struct test *t = *state;
+	char dir[128];
+	struct plugin_watcher_opts opts = { .loop = t->loop,
+					    .dir = dir,
+					    .foreign = true,
+					    .on_socket = on_socket,
+					    .on_gone = on_gone,
+					    .on_problem = on_problem,
+					    .arg = t };
+	struct error err;
+
+	(void)snprintf(dir, sizeof(dir), "%s/r", t->dir);
+	assert_int_equal(rmdir(dir), 0);
+	t->watcher = plugin_watcher_new(&opts);
+	assert_int_equal(plugin_watcher_check(t->watcher, &err), -ERR_UNAVAILABLE);
+	spin(t->loop);
+	assert_int_equal(plugin_watcher_check(t->watcher, &err), -ERR_NOT_FOUND);
+	assert_non_null(strstr(err.msg, dir));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	bind_socket(t, "a.sock");
+	expect(t, "+a.sock ");
+	assert_int_equal(plugin_watcher_check(t->watcher, &err), 0);
+	assert_int_equal(t->problems, 0);
+}
+
 /* --- kubelet.sock -------------------------------------------------------------------- */
 
 static bool answers(const char *path)
@@ -330,6 +357,7 @@ int main(void)
 		TEST(folders_are_followed_as_they_come_and_go),
 		TEST(hidden_files_and_other_than_sockets_are_ignored),
 		TEST(the_folder_itself_may_vanish),
+		TEST(a_missing_folder_of_another_process_is_an_error_until_it_comes),
 		TEST(the_agents_socket_comes_back_when_somebody_deletes_it),
 		TEST(the_socket_of_another_agent_is_left_alone),
 	};
