@@ -1,7 +1,8 @@
 /*
- * The parts of deploy/ in a cluster: which versions it has, whether each workload is ready and of
- * this version, who leads, and why a pod does not start (its image, or a folder of its node that is
- * missing) or is not ready. A workload belongs to us by the labels that the manifests set.
+ * The parts of deploy/ in a cluster: its versions, and for each workload whether it is ready and of
+ * this version, and who leads. For a pod that does not start, or is not ready, the reason: its image,
+ * a folder that its node lacks, or the check that fails. A workload belongs to us by the labels that
+ * the manifests set.
  */
 #include "api/schema/tree.h"
 #include "base/core/clock.h"
