@@ -52,8 +52,11 @@ export function finish() {
 }
 
 // Starts devplane. `lines` grows with its standard output; `ended` is its exit.
-export function start(...args) {
-	const child = spawn(devplane, args, { stdio: ["ignore", "pipe", "pipe"] })
+export const start = (...args) => startProgram(devplane, ...args)
+
+// Another build of devplane.
+export function startProgram(program, ...args) {
+	const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] })
 	const self = { child, pid: child.pid, lines: [], err: "", out: "" }
 	running.add(child)
 	started.push(self)
