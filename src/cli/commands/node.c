@@ -553,7 +553,7 @@ static int node_start(struct node *v, struct error *err)
 {
 	const struct node_options *o = v->options;
 	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
-	struct client_opts c = { .config = &v->kubeconfig, .role = "node" };
+	struct client_opts c = { .config = &v->kubeconfig, .role = "node", .metrics = v->metrics };
 	struct endpoint_opts e = { .loop = v->role.loop,
 				   .address = o->metrics_address ? o->metrics_address
 					      : o->attach        ? ATTACH_ADDRESS

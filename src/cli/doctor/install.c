@@ -1,8 +1,8 @@
 /*
  * The parts of deploy/ in a cluster: its versions, and for each workload whether it is ready and of
- * this version, and who leads. For a pod that does not start, or is not ready, the reason: its image,
- * a folder that its node lacks, or the check that fails. A workload belongs to us by the labels that
- * the manifests set.
+ * this version, and who leads. For a pod that does not start, or is not ready, it says why: the
+ * image, a folder that its node lacks, or the check that fails. A workload belongs to us by the
+ * labels that the manifests set.
  */
 #include "api/schema/tree.h"
 #include "base/core/clock.h"
