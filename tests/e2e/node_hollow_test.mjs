@@ -110,6 +110,28 @@ await test("an agent that was killed takes up its pods again, and ends what was 
 	await cluster.gone(stays)
 })
 
+await test("a full node has room for the next pod as soon as the API server has deleted one", async () => {
+	const full = await cluster.node("n3", { flags: ["--max-pods", "5"] })
+	// With a grace period of 0 the object goes at once, while the agent is still ending the containers.
+	const next = () => cluster.run(podOn("n3", { terminationGracePeriodSeconds: 0 }))
+	const here = await Promise.all(Array.from({ length: 5 }, next))
+	for (let i = 0; i < 60; i++) {
+		await cluster.delete(here.shift())
+		here.push(await next())
+	}
+	// The same while the agent is away.
+	await full.kill()
+	await cluster.delete(here.shift())
+	here.push(await next())
+	await full.begin()
+	for (const pod of here)
+		await cluster.pod(pod, (p) => p.status.phase === "Running")
+	const events = (await client.get(`${core}/namespaces/default/events?fieldSelector=reason%3DOutOfpods`)).body.items
+	assert.deepEqual(events.map((e) => e.message), [])
+	await Promise.all(here.map((pod) => cluster.delete(pod)))
+	await full.stop()
+})
+
 await test("two hundred pods at once come and go", async () => {
 	await node.stop()
 	const big = await cluster.node("n2", { flags: ["--max-pods", "300"] })

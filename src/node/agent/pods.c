@@ -94,7 +94,7 @@ static int64_t used_of(void *arg, struct str resource)
 	void *w;
 
 	while (map_next(&a->workers, &at, &key, &w)) {
-		if (worker_admitted(w))
+		if (worker_counts(w))
 			sum += fit_extended(worker_pod(w), resource);
 	}
 	return sum;
@@ -122,7 +122,7 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 		return error_set(err, ERR_INVALID, "%s", message);
 	}
 	while (map_next(&a->workers, &at, &key, &w)) {
-		if (worker_admitted(w) && !str_eq(key, pod->uid))
+		if (worker_counts(w) && !str_eq(key, pod->uid))
 			fit_sum_add(&used, worker_asks(w));
 	}
 	return fit_check(&node, &used, pod, ret_reason, err);

@@ -578,6 +578,11 @@ bool worker_admitted(const struct worker *w)
 	       (w->admitted || w->step > WORKER_ADMIT);
 }
 
+bool worker_counts(const struct worker *w)
+{
+	return worker_admitted(w) && !w->gone;
+}
+
 void worker_probe_failed(struct worker *w, struct str container, struct str message)
 {
 	event(w, container, RECORDER_WARNING, "Unhealthy", message);

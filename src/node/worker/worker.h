@@ -104,8 +104,14 @@ const struct fit_sum *worker_asks(const struct worker *w);
 
 /* Whether it holds devices and claims, or may still get them. */
 bool worker_active(const struct worker *w);
-/* Whether it was admitted and has not ended: its requests count as used. */
+/* Whether it was admitted and has not ended. */
 bool worker_admitted(const struct worker *w);
+/*
+ * Whether its requests count as used at the admission of others: it was admitted, has not ended,
+ * and its object exists. As in kubelet, a pod whose object was deleted does not count while its
+ * containers end: the scheduler has given its room away.
+ */
+bool worker_counts(const struct worker *w);
 
 /* The pod object has changed, or is deleted. */
 void worker_update(struct worker *w, struct pod *pod);

@@ -531,6 +531,48 @@ static void a_second_deletion_with_less_grace_counts_at_once(void **state)
 	world_free(t);
 }
 
+/* A deletion with a grace period of 0 removes the object while the containers still run. */
+static void a_pod_without_an_object_makes_room_before_its_containers_end(void **state)
+{
+	struct world *t = world_new();
+
+	(void)state;
+	begin(t, "", false);
+	UNTIL(t, is_running, 1000);
+	assert_true(worker_counts(t->worker));
+	t->hold_stops = true;
+	worker_gone(t->worker);
+	sim_run_for(t->sim, 1000);
+	assert_int_equal(t->stops, 1);
+	assert_false(worker_counts(t->worker));
+	/* Its devices and claims stay with the containers. */
+	assert_true(worker_active(t->worker));
+	assert_true(worker_admitted(t->worker));
+	t->stopped[0](t->stopped_arg[0], NULL);
+	world_free(t);
+}
+
+/* A deletion with a grace period leaves the object until the containers have ended. */
+static void a_pod_that_is_being_deleted_counts_until_its_containers_have_ended(void **state)
+{
+	struct world *t = world_new();
+
+	(void)state;
+	begin(t, "", false);
+	UNTIL(t, is_running, 1000);
+	t->hold_stops = true;
+	delete_pod(t, 600, "");
+	sim_run_for(t->sim, 1000);
+	assert_int_equal(t->stops, 1);
+	assert_true(worker_counts(t->worker));
+	t->hold_stops = false;
+	delete_pod(t, 5, "");
+	UNTIL(t, is_ended, 1000);
+	assert_false(worker_counts(t->worker));
+	t->stopped[0](t->stopped_arg[0], NULL);
+	world_free(t);
+}
+
 static void an_image_that_is_pulled_and_not_there_is_not_pulled_in_a_circle(void **state)
 {
 	struct world *t = world_new();
@@ -735,6 +777,9 @@ int main(void)
 		cmocka_unit_test(a_pull_that_never_ends_keeps_no_pod_from_its_end),
 		cmocka_unit_test(a_failed_stop_is_retried_with_back_off),
 		cmocka_unit_test(a_second_deletion_with_less_grace_counts_at_once),
+		cmocka_unit_test(a_pod_without_an_object_makes_room_before_its_containers_end),
+		cmocka_unit_test(
+			a_pod_that_is_being_deleted_counts_until_its_containers_have_ended),
 		cmocka_unit_test(an_image_that_is_pulled_and_not_there_is_not_pulled_in_a_circle),
 		cmocka_unit_test(a_pod_whose_devices_were_released_is_not_started_again),
 		cmocka_unit_test(a_pod_that_lost_its_devices_before_it_ran_is_refused),
