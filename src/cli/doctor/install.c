@@ -268,15 +268,14 @@ static void check_ready(struct doctor *d, struct kube *k, const struct workload 
 /* Whether the tag is this version, or a build of it ("0.1.0-7-gabcdef"). A digest says nothing. */
 static bool is_this_version(struct str image)
 {
-	struct str ours = str_from(version_get()->version), name, at;
+	struct str ours = str_from(version_get()->version), name, tag;
 
 	while (str_find(image, STR("/")) >= 0)
 		(void)str_split(&image, '/', &name);
 	if (str_find(image, STR("@")) >= 0)
 		return true;
 	(void)str_split(&image, ':', &name);
-	(void)str_split(&image, '-', &at);
-	return str_eq(at, ours);
+	return str_split(&image, '-', &tag) && str_eq(tag, ours);
 }
 
 static void check_image(struct doctor *d, const struct workload *w)

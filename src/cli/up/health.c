@@ -21,7 +21,7 @@ struct question {
 /* The line "[-]node-ready failed: reason" of the ?verbose output; or all of it. */
 static struct str find_fault(struct str body)
 {
-	struct str rest = body, line;
+	struct str rest = body, line = STR_NULL;
 
 	while (str_split(&rest, '\n', &line))
 		if (str_starts(line, STR("[-]")))

@@ -40,7 +40,7 @@ static bool proc_is_version(struct str s)
 
 bool gpu_proc_read_version(struct str text, char ret_version[static GPU_VERSION_SIZE])
 {
-	struct str line, word;
+	struct str line = STR_NULL, word;
 
 	(void)str_split(&text, '\n', &line);
 	while (str_split(&line, ' ', &word))

@@ -40,6 +40,8 @@ static void a_text_without_a_version_has_none(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (gpu_proc_read_version(str_from(texts[i]), version))
 			fail_msg("%s has %s", texts[i], version);
+	/* A file of /proc that is empty. */
+	assert_false(gpu_proc_read_version(STR_NULL, version));
 }
 
 static void majors_are_by_whole_word(void **state)
