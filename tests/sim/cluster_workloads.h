@@ -39,7 +39,8 @@ struct workload_pod {
 	bool ended; /* it has ended, or its deletion has begun */
 	bool succeeded, failed; /* it had this phase when `ended` became true */
 	bool late; /* it succeeded after its deletion had begun */
-	bool spared; /* it was let go before its deletion began: a Job does not count it */
+	bool surplus; /* at some time its Job had it and too many others */
+	bool spared; /* its finalizer went before it ended: its Job does not count it */
 	bool late_failed; /* it failed then */
 };
 

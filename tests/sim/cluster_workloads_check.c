@@ -2,10 +2,13 @@
  * The model: pods by their history, and what workloads must be like by it.
  *
  * A pod of a Job counts once: when it has ended, or when its deletion begins, as upstream counts
- * one that may never end. One that ends while it is being deleted may count either way.
+ * one that may never end. One that ends while it is being deleted may count either way. A Job lets
+ * go of a pod before it deletes it, and then does not count it, only if there were too many.
  *
- * While leaders change, a request of the old one may come late and make one pod too many for a
- * while, as upstream. In the calm time there is never one too many.
+ * During faults there may be a pod too many for a while, as upstream: a request of an old leader may
+ * come late, and a controller that has work left over scales one ReplicaSet down and another one
+ * up at once. A Deployment limits the sum of their replicas, not of their pods, and new pods may come
+ * before old ones go. In the calm time there is never one too many.
  */
 #include "cluster_workloads.h"
 
@@ -91,7 +94,6 @@ static bool is_tracked(const struct json *pod)
 	return false;
 }
 
-/* A Job lets go of a pod that is too many before it deletes it. */
 static void note(struct workload_pod *p, const struct json *pod)
 {
 	struct str phase = text_at(pod, "/status/phase");
@@ -102,8 +104,9 @@ static void note(struct workload_pod *p, const struct json *pod)
 	if (ends && !p->ended) {
 		p->succeeded = succeeded;
 		p->failed = failed;
-		p->spared = !succeeded && !failed && !is_tracked(pod);
 	}
+	p->spared = p->spared ||
+		    (strcmp(p->kind, "Job") == 0 && !p->ended && !ends && !is_tracked(pod));
 	p->late = p->late || (p->ended && !p->failed && !p->succeeded && succeeded);
 	p->late_failed = p->late_failed || (p->ended && !p->failed && !p->succeeded && failed);
 	p->ended = p->ended || ends;
@@ -130,6 +133,41 @@ static int active_like(const struct workloads *x, const struct workload_pod *p, 
 	return n;
 }
 
+/* The number of pods that p's Job needs beside those that have succeeded. */
+static int needed_like(const struct workloads *x, const struct workload_pod *p)
+{
+	bool done[WORKLOADS_COMPLETIONS] = { false };
+	int n = WORKLOADS_COMPLETIONS;
+
+	for (size_t i = 0; i < x->pods.n; i++) {
+		const struct workload_pod *o = x->pods.v[i];
+
+		if ((!o->succeeded && !o->late) || o->spared || strcmp(o->owner, p->owner) != 0)
+			continue;
+		if (o->index >= 0 && o->index < WORKLOADS_COMPLETIONS) {
+			n -= !done[o->index];
+			done[o->index] = true;
+		} else {
+			n--;
+		}
+	}
+	return MIN(MAX(n, 0), (int)WORKLOADS_PARALLELISM);
+}
+
+/* If p's Job has more active pods than it needs, any of them may be let go from now on. */
+static void note_surplus(struct workloads *x, const struct workload_pod *p)
+{
+	bool all = active_like(x, p, false) > needed_like(x, p);
+	bool like = p->index >= 0 && active_like(x, p, true) > 1;
+
+	for (size_t i = 0; i < x->pods.n && (all || like); i++) {
+		struct workload_pod *o = x->pods.v[i];
+
+		if (o->active && strcmp(o->owner, p->owner) == 0)
+			o->surplus = o->surplus || all || o->index == p->index;
+	}
+}
+
 static void check_calm(struct cluster *w, const struct workload_pod *p)
 {
 	const struct workloads *x = w->workloads;
@@ -141,8 +179,8 @@ static void check_calm(struct cluster *w, const struct workload_pod *p)
 		cluster_fail(w, "%s has %d pods on %s", p->app, n, p->node);
 	if (strcmp(p->kind, "ReplicaSet") == 0 && n > WORKLOADS_REPLICAS_MAX + WORKLOADS_SURGE)
 		cluster_fail(w, "%s has %d pods", p->app, n);
-	if (strcmp(p->kind, "Job") == 0 && n > WORKLOADS_PARALLELISM)
-		cluster_fail(w, "a Job has %d active pods", n);
+	if (strcmp(p->kind, "Job") == 0 && n > needed_like(x, p))
+		cluster_fail(w, "a Job has %d active pods and needs %d", n, needed_like(x, p));
 	if (strcmp(p->kind, "Job") == 0 && p->index >= 0 && active_like(x, p, true) > 1)
 		cluster_fail(w, "two pods of a Job have index %d", p->index);
 }
@@ -165,6 +203,8 @@ void workloads_see(struct cluster *w, const struct json *pod, bool gone)
 		p->active = false;
 		p->ended = true;
 	}
+	if (strcmp(p->kind, "Job") == 0)
+		note_surplus(x, p);
 	if (x->calm)
 		check_calm(w, p);
 }
@@ -246,6 +286,26 @@ static struct tally tally_of(const struct workloads *x, struct str job)
 	return t;
 }
 
+/* A pod that was let go was too many, and has been deleted or has ended since. */
+static void check_spared(struct settling *s, const struct json *job)
+{
+	const struct workloads *x = s->w->workloads;
+	struct str uid = text_at(job, "/metadata/uid"), name = text_at(job, "/metadata/name");
+
+	for (size_t i = 0; i < x->pods.n; i++) {
+		const struct workload_pod *p = x->pods.v[i];
+
+		if (!p->spared || !str_eqz(uid, p->owner))
+			continue;
+		if (!p->surplus)
+			object_to(s, "%.*s let go of pod %s, which it needed", STR_ARG(name),
+				  p->uid);
+		if (!p->ended)
+			object_to(s, "%.*s let go of pod %s, and did not delete it", STR_ARG(name),
+				  p->uid);
+	}
+}
+
 static int64_t number_of(struct str name)
 {
 	int64_t n = -1;
@@ -267,6 +327,7 @@ static void check_counts(struct settling *s, const struct json *job)
 
 	if (number_of(name) < s->w->workloads->exact_from)
 		return;
+	check_spared(s, job);
 	if (failed < t.failed || failed > most)
 		object_to(s, "%.*s counts %lld failed pods, and %lld to %lld failed", STR_ARG(name),
 			  (long long)failed, (long long)t.failed, (long long)most);
