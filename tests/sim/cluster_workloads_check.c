@@ -5,10 +5,10 @@
  * one that may never end. One that ends while it is being deleted may count either way. A Job lets
  * go of a pod before it deletes it, and then does not count it, only if there were too many.
  *
- * During faults there may be a pod too many for a while, as upstream: a request of an old leader may
- * come late, and a controller that has work left over scales one ReplicaSet down and another one
- * up at once. A Deployment limits the sum of their replicas, not of their pods, and new pods may come
- * before old ones go. In the calm time there is never one too many.
+ * During faults there may be a pod too many for a while, as upstream: a request of an old leader
+ * may come late, and a controller that has work left over scales one ReplicaSet down and another
+ * one up at once. A Deployment limits the sum of their replicas, not of their pods, and new pods
+ * may come before old ones go. In the calm time there is never one too many.
  */
 #include "cluster_workloads.h"
 
