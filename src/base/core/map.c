@@ -115,6 +115,17 @@ void map_release(struct map *m)
 	*m = (struct map){ .seed = m->seed };
 }
 
+void map_free_values(struct map *m)
+{
+	struct str key;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(m, &at, &key, &value))
+		free(value);
+	map_release(m);
+}
+
 void map_clear(struct map *m)
 {
 	if (m->n)

@@ -32,6 +32,9 @@ void map_init_seeded(struct map *m, uint64_t seed);
 
 void map_release(struct map *m);
 
+/* The same, after freeing each value; a value has its key, or does not own it. */
+void map_free_values(struct map *m);
+
 /* Empties it and keeps the memory. */
 void map_clear(struct map *m);
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/core/mem.h"
 #include "base/core/random.h"
 
 static void the_hash_matches_the_published_vectors(void **state)
@@ -218,6 +219,25 @@ static void random_changes_agree_with_a_plain_array(void **state)
 	map_release(&m);
 }
 
+/* Under AddressSanitizer a value that is not freed, or freed twice, fails the test. */
+static void values_are_freed_with_the_map(void **state)
+{
+	struct map m;
+
+	map_init(&m);
+	for (int i = 0; i < 100; i++) {
+		char *value = xmalloc(16);
+
+		(void)snprintf(value, 16, "key %d", i);
+		assert_null(map_put(&m, str_from(value), value));
+	}
+	map_free_values(&m);
+	assert_int_equal(m.n, 0);
+	assert_null(map_get(&m, STR("key 1")));
+	assert_null(map_put(&m, STR("key 1"), &m));
+	map_release(&m);
+}
+
 static void colliding_hashes_are_told_apart_by_key(void **state)
 {
 	struct map_slot twin;
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(reserved_room_is_enough_and_the_load_stays_below_seven_eighths),
 		cmocka_unit_test(the_seed_decides_the_order_of_iteration),
 		cmocka_unit_test(random_changes_agree_with_a_plain_array),
+		cmocka_unit_test(values_are_freed_with_the_map),
 		cmocka_unit_test(colliding_hashes_are_told_apart_by_key),
 	};
 

@@ -285,6 +285,16 @@ struct metrics_counter *metrics_counter_of(struct metrics_family *f, const struc
 	return &series_of(f, values, n, NULL, NULL)->counter;
 }
 
+struct metrics_counter *metrics_counter_alone(struct metrics *m, const char *name, const char *help)
+{
+	struct metrics_spec spec = { .name = name, .help = help, .type = METRICS_COUNTER };
+	struct metrics_family *f;
+
+	if (!m || metrics_register(m, &spec, &f, NULL) < 0)
+		return NULL;
+	return metrics_counter_of(f, NULL, 0);
+}
+
 struct metrics_gauge *metrics_gauge_of(struct metrics_family *f, const struct str *values, size_t n)
 {
 	assert(f->type == METRICS_GAUGE);

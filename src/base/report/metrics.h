@@ -79,6 +79,13 @@ struct metrics_histogram *metrics_histogram_of(struct metrics_family *f, const s
 					       size_t n);
 
 /*
+ * The only series of a counter without labels, which is registered if it is new. NULL if `m` is
+ * NULL, or if a family of that name differs.
+ */
+struct metrics_counter *metrics_counter_alone(struct metrics *m, const char *name,
+					      const char *help);
+
+/*
  * A series of a counter or gauge whose value is read by a callback when it is printed, on the
  * printing thread and without holding a lock. `ctx` must outlive the registry. An existing series
  * keeps its value or callback.

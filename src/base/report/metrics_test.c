@@ -171,6 +171,19 @@ static void equal_values_give_one_series_and_no_others(void **state)
 			     metrics_counter(f, STR("a"), STR("b")));
 }
 
+static void a_counter_without_labels_has_one_series(void **state)
+{
+	CLEANUP(metrics_free) struct metrics *m = metrics_new();
+	struct metrics_counter *c = metrics_counter_alone(m, "n_total", "N.");
+
+	assert_ptr_equal(metrics_counter_alone(m, "n_total", "N."), c);
+	metrics_counter_add(c, 2);
+	check_output(m, "# HELP n_total N.\n# TYPE n_total counter\nn_total 2\n");
+	(void)family(m, &(struct metrics_spec){ .name = "g", .help = "G.", .type = METRICS_GAUGE });
+	assert_null(metrics_counter_alone(m, "g", "G."));
+	assert_null(metrics_counter_alone(NULL, "n_total", "N."));
+}
+
 static void long_label_values_are_cut(void **state)
 {
 	static const char *const labels[] = { "l" };
@@ -406,6 +419,7 @@ int main(void)
 		cmocka_unit_test(help_and_label_values_are_escaped),
 		cmocka_unit_test(callbacks_are_asked_when_printing),
 		cmocka_unit_test(equal_values_give_one_series_and_no_others),
+		cmocka_unit_test(a_counter_without_labels_has_one_series),
 		cmocka_unit_test(long_label_values_are_cut),
 		cmocka_unit_test(too_many_series_share_one_called_other),
 		cmocka_unit_test(a_removed_series_is_not_printed_and_starts_anew),
