@@ -390,7 +390,8 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 void recorder_event(struct recorder *r, const struct recorder_object *about,
 		    enum recorder_type type, const char *reason, struct str message)
 {
-	recorder_event_detailed(r, about, type, reason, message, NULL);
+	if (r)
+		recorder_event_detailed(r, about, type, reason, message, NULL);
 }
 
 size_t recorder_pending(const struct recorder *r)

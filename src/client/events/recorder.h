@@ -54,7 +54,7 @@ void recorder_free(struct recorder *r);
 
 /*
  * `reason` is a word in CamelCase. `message` is truncated at 1 KiB. Events about cluster-scoped
- * objects are written to the namespace "default".
+ * objects are written to the namespace "default". Without a recorder (NULL) nothing is written.
  */
 void recorder_event(struct recorder *r, const struct recorder_object *about,
 		    enum recorder_type type, const char *reason, struct str message);

@@ -95,6 +95,7 @@ static void an_event_has_the_fields_that_people_and_tools_look_at(void **state U
 	struct bench b;
 
 	bench_init(&b, false);
+	recorder_event(NULL, &(struct recorder_object){ 0 }, RECORDER_NORMAL, "Nobody", STR("x"));
 	tell(&b, "Started", "Started container \"x\"");
 	sim_run_for(b.sim, 1000);
 	assert_int_equal(fakeapi_count(b.api, "events"), 1);

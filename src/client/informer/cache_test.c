@@ -146,6 +146,7 @@ static void fields_are_found_without_a_tree(void **state UNUSED)
 	ASSERT_STR(cached_label(o, STR("a.b/c"), NULL), "d");
 	ASSERT_STR(cached_label(o, STR("e"), &a), "A");
 	assert_null(cached_label(o, STR("e"), NULL).p);
+	ASSERT_STR(cached_label_of(o, STR("a.b/c")), "d");
 	ASSERT_STR(cached_annotation(o, STR("x"), NULL), "y");
 	assert_int_equal(cached_tree_held(o, &a, &tree, NULL), 0);
 	cached_unref(o);
@@ -165,6 +166,21 @@ static struct cached *pod(const char *ns, const char *name, const char *node, co
 		"\"spec\":{\"nodeName\":\"%s\"}}",
 		name, ns, owners, node);
 	return make(text);
+}
+
+static void versions_are_compared_field_by_field(void **state UNUSED)
+{
+	static const char *const paths[] = { "spec.a", "spec.none", "spec.b" };
+	struct cached *x = make("{\"metadata\":{\"name\":\"n\"},\"spec\":{\"a\":1,\"b\":[2]}}");
+	struct cached *y = make("{\"metadata\":{\"name\":\"n\"},\"spec\":{\"b\":[3],\"a\":1}}");
+
+	assert_true(cached_same_field(x, y, "spec.a"));
+	assert_true(cached_same_field(x, y, "spec.none"));
+	assert_false(cached_same_field(x, y, "spec.b"));
+	assert_true(cached_same_fields(x, y, paths, 2));
+	assert_false(cached_same_fields(x, y, paths, 3));
+	cached_unref(x);
+	cached_unref(y);
 }
 
 static void keys_are_ordered_and_namespaces_are_ranges(void **state UNUSED)
@@ -269,6 +285,7 @@ int main(void)
 		cmocka_unit_test(managed_fields_can_be_left_out),
 		cmocka_unit_test(items_of_lists_get_their_kind),
 		cmocka_unit_test(fields_are_found_without_a_tree),
+		cmocka_unit_test(versions_are_compared_field_by_field),
 		cmocka_unit_test(keys_are_ordered_and_namespaces_are_ranges),
 		cmocka_unit_test(indexes_follow_every_change),
 		cmocka_unit_test(a_walk_survives_changes),

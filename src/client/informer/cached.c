@@ -229,6 +229,26 @@ struct str cached_annotation(const struct cached *o, struct str key, struct aren
 	return meta_member(o, STR("annotations"), key, a);
 }
 
+struct str cached_label_of(const void *object, struct str key)
+{
+	return cached_label(object, key, NULL);
+}
+
+bool cached_same_field(const struct cached *a, const struct cached *b, const char *path)
+{
+	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
+}
+
+bool cached_same_fields(const struct cached *a, const struct cached *b, const char *const *paths,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!cached_same_field(a, b, paths[i]))
+			return false;
+	}
+	return true;
+}
+
 int cached_tree(const struct cached *o, struct arena *a, struct json **ret_tree, struct error *err)
 {
 	return json_parse(a, o->json, NULL, ret_tree, err);

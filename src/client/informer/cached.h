@@ -63,6 +63,15 @@ struct str cached_field(const struct cached *o, const char *path, struct arena *
 struct str cached_label(const struct cached *o, struct str key, struct arena *a);
 struct str cached_annotation(const struct cached *o, struct str key, struct arena *a);
 
+/* cached_label() as a function that selectors call; `object` is a struct cached. */
+struct str cached_label_of(const void *object, struct str key);
+
+/* Whether two versions have the same value at a path, or both have none; by cached_field(). */
+bool cached_same_field(const struct cached *a, const struct cached *b, const char *path);
+/* The same for all of these paths. */
+bool cached_same_fields(const struct cached *a, const struct cached *b, const char *const *paths,
+			size_t n);
+
 /* Parses the object into `a`. The tree borrows the object's text, so keep a reference as long. */
 int cached_tree(const struct cached *o, struct arena *a, struct json **ret_tree, struct error *err);
 
