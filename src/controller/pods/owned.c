@@ -58,6 +58,46 @@ void owned_index_orphan(const struct cached *o, struct arena *a, struct cache_va
 		cache_values_add(v, cached_ns(o));
 }
 
+const struct cache_index owned_indexes[] = {
+	{ OWNED_BY_CONTROLLER, owned_index_controller, NULL },
+	{ OWNED_ORPHANS, owned_index_orphan, NULL },
+	{ 0 },
+};
+
+/* --- owners ---------------------------------------------------------------------------------- */
+
+bool owned_is_orphan(const struct cached *o, struct arena *a)
+{
+	bool orphan = owned_ref_of(o, a).uid.n == 0;
+
+	arena_clear(a);
+	return orphan;
+}
+
+struct cached *owned_controller_in(const struct cache *owners, const char *kind,
+				   const struct cached *o, struct arena *a)
+{
+	struct owned_ref ref = owned_ref_of(o, a);
+	struct cached *found = NULL;
+
+	if (ref.uid.n > 0 && str_eqz(ref.kind, kind))
+		found = cache_get_in(owners, cached_ns(o), ref.name);
+	if (found && !str_eq(found->uid, ref.uid))
+		found = NULL;
+	arena_clear(a);
+	return found;
+}
+
+struct recorder_object owner_about(const struct owner *owner, struct str resource_version)
+{
+	return (struct recorder_object){ .api_version = owner->api_version,
+					 .kind = owner->kind,
+					 .ns = owner->ns,
+					 .name = owner->name,
+					 .uid = owner->uid,
+					 .resource_version = resource_version };
+}
+
 /* --- judging --------------------------------------------------------------------------------- */
 
 struct labels_of {

@@ -12,14 +12,18 @@
 #include "api/selector/selector.h"
 #include "base/core/vec.h"
 #include "client/api/client.h"
+#include "client/events/recorder.h"
 #include "client/informer/cache.h"
 
 struct context;
 
-/* Indexes for the informer of the owned objects; add both. */
+/* Indexes for the informer of the owned objects. */
 #define OWNED_BY_CONTROLLER "controller-uid" /* the uid in the controller reference */
 #define OWNED_ORPHANS       "orphan-namespace" /* the namespace, if there is no controller */
 cache_index_fn owned_index_controller, owned_index_orphan;
+
+/* Both; the last row has no name. */
+extern const struct cache_index owned_indexes[];
 
 /* The controller reference of an object. */
 struct owned_ref {
@@ -29,6 +33,17 @@ struct owned_ref {
 /* Borrowed from the object or the arena. */
 struct owned_ref owned_ref_of(const struct cached *o, struct arena *a);
 
+/* Whether it has no controller. `a` is scratch memory and is cleared. */
+bool owned_is_orphan(const struct cached *o, struct arena *a);
+
+/*
+ * The object that controls `o`: the one of that kind in its namespace with the name and the uid of
+ * its controller reference. NULL: the cache of that kind has none. `a` is scratch memory and is
+ * cleared.
+ */
+struct cached *owned_controller_in(const struct cache *owners, const char *kind,
+				   const struct cached *o, struct arena *a);
+
 /* Who claims. Everything is borrowed. */
 struct owner {
 	struct resource resource; /* "apps/v1 replicasets" */
@@ -36,6 +51,9 @@ struct owner {
 	const struct selector *selector;
 	bool deleting; /* it adopts nothing */
 };
+
+/* The owner as the object of an event. */
+struct recorder_object owner_about(const struct owner *owner, struct str resource_version);
 
 enum owned_verdict {
 	OWNED_OTHERS, /* not ours */

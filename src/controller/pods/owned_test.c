@@ -78,6 +78,53 @@ static void the_reference_and_the_labels_decide(void **state UNUSED)
 	arena_release(&a);
 }
 
+/* --- owners ---------------------------------------------------------------------------------- */
+
+static struct cached *owned_made(struct arena *a, const char *ns, const char *name,
+				 const char *meta)
+{
+	const char *text = arena_printf(
+		a, "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"%s}}", name, ns, meta);
+	struct cached *o = NULL;
+
+	assert_int_equal(cached_new(str_from(text), NULL, &o, NULL), 0);
+	return o;
+}
+
+static void the_controller_has_the_kind_the_name_and_the_uid(void **state UNUSED)
+{
+	static const struct {
+		const char *ns, *kind, *meta;
+		bool orphan, found;
+	} cases[] = {
+		{ "n", "ReplicaSet", "," REF("u1"), false, true },
+		{ "n", "ReplicaSet", "," REF("u2"), false, false },
+		{ "m", "ReplicaSet", "," REF("u1"), false, false },
+		{ "n", "Deployment", "," REF("u1"), false, false },
+		{ "n", "ReplicaSet", ",\"ownerReferences\":[{\"uid\":\"u1\"}]", true, false },
+		{ "n", "ReplicaSet", "", true, false },
+	};
+	struct arena a, scratch;
+	struct cache sets;
+
+	arena_init(&a, MIB);
+	arena_init(&scratch, MIB);
+	cache_init(&sets);
+	assert_null(cache_put(&sets, owned_made(&a, "n", "web", ",\"uid\":\"u1\"")));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cached *o = owned_made(&a, cases[i].ns, "p", cases[i].meta);
+		struct cached *set = owned_controller_in(&sets, cases[i].kind, o, &scratch);
+
+		if ((set != NULL) != cases[i].found ||
+		    owned_is_orphan(o, &scratch) != cases[i].orphan)
+			fail_msg("case %zu", i);
+		cached_unref(o);
+	}
+	cache_release(&sets);
+	arena_release(&scratch);
+	arena_release(&a);
+}
+
 /* --- claiming -------------------------------------------------------------------------------- */
 
 struct owned_bench {
@@ -387,6 +434,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_reference_and_the_labels_decide),
+		cmocka_unit_test(the_controller_has_the_kind_the_name_and_the_uid),
 		cmocka_unit_test(what_is_ours_needs_no_request),
 		cmocka_unit_test(orphans_are_adopted_and_strays_released),
 		cmocka_unit_test(a_finalizer_comes_and_goes_with_the_reference),

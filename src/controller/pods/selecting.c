@@ -5,6 +5,7 @@
 
 #include "api/selector/label_selector.h"
 #include "base/json/json.h"
+#include "client/work/workqueue.h"
 
 static const struct json *selector_in(const struct cached *owner, struct arena *a)
 {
@@ -63,4 +64,9 @@ void selecting_each(const struct cache *owners, const struct cached *orphan, str
 			try_owners(owners, value_of(a, ns, label), labels, found, arg);
 	}
 	arena_clear(a);
+}
+
+void selecting_queue(void *queue, const struct cached *owner)
+{
+	workqueue_add(queue, owner->key);
 }

@@ -22,4 +22,7 @@ cache_index_fn selecting_index;
 void selecting_each(const struct cache *owners, const struct cached *orphan, struct arena *a,
 		    void (*found)(void *arg, const struct cached *owner), void *arg);
 
+/* A `found` that adds the owner's key to a work queue, which is the `arg`. */
+void selecting_queue(void *queue, const struct cached *owner);
+
 #endif
