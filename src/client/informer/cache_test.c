@@ -146,7 +146,8 @@ static void fields_are_found_without_a_tree(void **state UNUSED)
 	ASSERT_STR(cached_label(o, STR("a.b/c"), NULL), "d");
 	ASSERT_STR(cached_label(o, STR("e"), &a), "A");
 	assert_null(cached_label(o, STR("e"), NULL).p);
-	ASSERT_STR(cached_label_of(o, STR("a.b/c")), "d");
+	ASSERT_STR(cached_labels_get(&(struct cached_labels){ o, &a }, STR("e")), "A");
+	assert_null(cached_labels_get(&(struct cached_labels){ o, NULL }, STR("e")).p);
 	ASSERT_STR(cached_annotation(o, STR("x"), NULL), "y");
 	assert_int_equal(cached_tree_held(o, &a, &tree, NULL), 0);
 	cached_unref(o);

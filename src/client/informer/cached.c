@@ -229,9 +229,11 @@ struct str cached_annotation(const struct cached *o, struct str key, struct aren
 	return meta_member(o, STR("annotations"), key, a);
 }
 
-struct str cached_label_of(const void *object, struct str key)
+struct str cached_labels_get(const void *labels, struct str key)
 {
-	return cached_label(object, key, NULL);
+	const struct cached_labels *l = labels;
+
+	return cached_label(l->object, key, l->arena);
 }
 
 bool cached_same_field(const struct cached *a, const struct cached *b, const char *path)

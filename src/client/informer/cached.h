@@ -63,8 +63,12 @@ struct str cached_field(const struct cached *o, const char *path, struct arena *
 struct str cached_label(const struct cached *o, struct str key, struct arena *a);
 struct str cached_annotation(const struct cached *o, struct str key, struct arena *a);
 
-/* cached_label() as a function that selectors call; `object` is a struct cached. */
-struct str cached_label_of(const void *object, struct str key);
+/* The labels of an object, as a source for selector_matches(). */
+struct cached_labels {
+	const struct cached *object;
+	struct arena *arena; /* for labels with escapes; NULL: they count as absent */
+};
+struct str cached_labels_get(const void *labels, struct str key);
 
 /* Whether two versions have the same value at a path, or both have none; by cached_field(). */
 bool cached_same_field(const struct cached *a, const struct cached *b, const char *path);

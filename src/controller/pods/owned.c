@@ -100,27 +100,15 @@ struct recorder_object owner_about(const struct owner *owner, struct str resourc
 
 /* --- judging --------------------------------------------------------------------------------- */
 
-struct labels_of {
-	const struct cached *object;
-	struct arena *arena;
-};
-
-static struct str label_of(const void *source, struct str key)
-{
-	const struct labels_of *l = source;
-
-	return cached_label(l->object, key, l->arena);
-}
-
 enum owned_verdict owned_judge(const struct owner *owner, const struct cached *o, struct arena *a)
 {
-	struct labels_of labels = { o, a };
+	struct cached_labels labels = { o, a };
 	struct owned_ref ref = owned_ref_of(o, a);
 	bool matches;
 
 	if (ref.uid.n > 0 && !str_eq(ref.uid, owner->uid))
 		return OWNED_OTHERS;
-	matches = selector_matches(owner->selector, label_of, &labels);
+	matches = selector_matches(owner->selector, cached_labels_get, &labels);
 	if (ref.uid.n > 0 && matches)
 		return OWNED_KEPT;
 	if (owner->deleting || o->deleting)
