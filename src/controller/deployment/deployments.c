@@ -14,37 +14,10 @@ enum { WORKERS = 5 /* as upstream */ };
 
 /* --- what changes affect --------------------------------------------------------------------- */
 
-/* The object of that kind which controls `o`; NULL if the cache has none with its uid. */
-static struct cached *controller_of(struct deployments *c, const struct cache *cache,
-				    const char *kind, const struct cached *o)
-{
-	struct owned_ref ref = owned_ref_of(o, &c->scratch);
-	struct cached *found = NULL;
-
-	if (ref.uid.n > 0 && str_eqz(ref.kind, kind))
-		found = cache_get_in(cache, cached_ns(o), ref.name);
-	if (found && !str_eq(found->uid, ref.uid))
-		found = NULL;
-	arena_clear(&c->scratch);
-	return found;
-}
-
 static struct cached *deployment_of_set(struct deployments *c, const struct cached *set)
 {
-	return controller_of(c, informer_cache(c->deployments.informer), "Deployment", set);
-}
-
-static bool deployments_is_orphan(struct deployments *c, const struct cached *set)
-{
-	bool orphan = owned_ref_of(set, &c->scratch).uid.n == 0;
-
-	arena_clear(&c->scratch);
-	return orphan;
-}
-
-static void on_selecting(void *arg, const struct cached *deployment)
-{
-	workqueue_add(((struct deployments *)arg)->queue, deployment->key);
+	return owned_controller_in(informer_cache(c->deployments.informer), "Deployment", set,
+				   &c->scratch);
 }
 
 static void deployments_on_set(struct informer_handler *h, struct cached *o, bool initial UNUSED)
@@ -54,14 +27,9 @@ static void deployments_on_set(struct informer_handler *h, struct cached *o, boo
 
 	if (d)
 		workqueue_add(c->queue, d->key);
-	else if (!o->deleting && deployments_is_orphan(c, o))
+	else if (!o->deleting && owned_is_orphan(o, &c->scratch))
 		selecting_each(informer_cache(c->deployments.informer), o, &c->scratch,
-			       on_selecting, c);
-}
-
-static bool same_field(const struct cached *a, const struct cached *b, const char *path)
-{
-	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
+			       selecting_queue, c->queue);
 }
 
 static void deployments_on_set_delete(struct informer_handler *h, struct cached *last,
@@ -78,11 +46,13 @@ static void deployments_on_set_update(struct informer_handler *h, struct cached 
 				      struct cached *o)
 {
 	struct deployments *c = CONTAINER_OF(h, struct deployments, sets.handler);
-	bool moved = !str_eq(old->uid, o->uid) || !same_field(old, o, "metadata.ownerReferences");
+	bool moved = !str_eq(old->uid, o->uid) ||
+		     !cached_same_field(old, o, "metadata.ownerReferences");
 
 	if (moved)
 		deployments_on_set_delete(h, old, false);
-	if (moved || !same_field(old, o, "metadata.labels") || !deployments_is_orphan(c, o))
+	if (moved || !cached_same_field(old, o, "metadata.labels") ||
+	    !owned_is_orphan(o, &c->scratch))
 		deployments_on_set(h, o, false);
 }
 
@@ -90,106 +60,45 @@ static void deployments_on_pod_delete(struct informer_handler *h, struct cached 
 				      bool unknown UNUSED)
 {
 	struct deployments *c = CONTAINER_OF(h, struct deployments, pods.handler);
-	const struct cached *set = controller_of(c, informer_cache(c->sets.informer), "ReplicaSet",
-						 last);
+	const struct cached *set = owned_controller_in(informer_cache(c->sets.informer),
+						       "ReplicaSet", last, &c->scratch);
 	const struct cached *d = set ? deployment_of_set(c, set) : NULL;
 
 	if (d && str_eq(cached_field(d, "spec.strategy.type", NULL), STR("Recreate")))
 		workqueue_add(c->queue, d->key);
 }
 
-static void deployments_on_deployment(struct informer_handler *h, struct cached *o,
-				      bool initial UNUSED)
-{
-	workqueue_add(CONTAINER_OF(h, struct deployments, deployments.handler)->queue, o->key);
-}
-
-static void deployments_on_deployment_update(struct informer_handler *h, struct cached *old UNUSED,
-					     struct cached *o)
-{
-	deployments_on_deployment(h, o, false);
-}
-
-static void deployments_on_deployment_delete(struct informer_handler *h, struct cached *last,
-					     bool unknown UNUSED)
-{
-	deployments_on_deployment(h, last, false);
-}
-
 /* --- life ------------------------------------------------------------------------------------ */
 
-bool deployments_synced(const struct deployments *c)
+static void deployments_follow(struct deployments *c)
 {
-	return c->deployments.handler.synced && c->sets.handler.synced && c->pods.handler.synced;
-}
-
-/* Before that, ReplicaSets would seem to be missing. */
-static void deployments_on_synced(struct deployments *c)
-{
-	if (deployments_synced(c))
-		workqueue_hold(c->queue, false);
-}
-
-static void deployments_on_deployments_synced(struct informer_handler *h)
-{
-	deployments_on_synced(CONTAINER_OF(h, struct deployments, deployments.handler));
-}
-
-static void deployments_on_sets_synced(struct informer_handler *h)
-{
-	deployments_on_synced(CONTAINER_OF(h, struct deployments, sets.handler));
-}
-
-static void deployments_on_pods_synced(struct informer_handler *h)
-{
-	deployments_on_synced(CONTAINER_OF(h, struct deployments, pods.handler));
-}
-
-static void deployments_follow(struct deployments *c, struct deployments_followed *f,
-			       const struct cache_index *indexes)
-{
-	f->informer = informers_get(
-		c->ctx.informers,
-		&(struct informer_spec){ .resource = &f->resource, .slim = true });
-	for (; indexes->name; indexes++)
-		informer_add_index(f->informer, indexes);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void deployments_follow_all(struct deployments *c)
-{
-	static const struct cache_index of_deployments[] = {
+	static const struct cache_index by_selector[] = {
 		{ SELECTING, selecting_index, NULL },
 		{ 0 },
 	};
-	static const struct cache_index of_sets[] = {
-		{ OWNED_BY_CONTROLLER, owned_index_controller, NULL },
-		{ OWNED_ORPHANS, owned_index_orphan, NULL },
-		{ 0 },
-	};
 
-	c->deployments = (struct deployments_followed){
+	c->deployments = (struct followed){
 		.resource = resource_builtin("apps", "v1", "deployments"),
-		.handler = { .on_add = deployments_on_deployment,
-			     .on_update = deployments_on_deployment_update,
-			     .on_delete = deployments_on_deployment_delete,
-			     .on_synced = deployments_on_deployments_synced },
+		.indexes = by_selector,
+		.handler = { .on_add = followed_on_add,
+			     .on_update = followed_on_update,
+			     .on_delete = followed_on_delete },
 	};
-	c->sets = (struct deployments_followed){
+	c->sets = (struct followed){
 		.resource = resource_builtin("apps", "v1", "replicasets"),
+		.indexes = owned_indexes,
 		.handler = { .on_add = deployments_on_set,
 			     .on_update = deployments_on_set_update,
-			     .on_delete = deployments_on_set_delete,
-			     .on_synced = deployments_on_sets_synced },
+			     .on_delete = deployments_on_set_delete },
 	};
-	c->pods = (struct deployments_followed){
+	c->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
-		.handler = { .on_delete = deployments_on_pod_delete,
-			     .on_synced = deployments_on_pods_synced },
+		.indexes = owned_indexes,
+		.handler = { .on_delete = deployments_on_pod_delete },
 	};
-	deployments_follow(c, &c->deployments, of_deployments);
-	deployments_follow(c, &c->sets, of_sets);
-	deployments_follow(c, &c->pods, of_sets);
+	follow(&c->following, &c->deployments);
+	follow(&c->following, &c->sets);
+	follow(&c->following, &c->pods);
 }
 
 struct deployments *deployments_new(const struct context *ctx, const struct deployments_opts *opts)
@@ -197,8 +106,8 @@ struct deployments *deployments_new(const struct context *ctx, const struct depl
 	struct deployments *c = XNEW(struct deployments);
 
 	c->ctx = *ctx;
-	list_init(&c->jobs);
-	map_init(&c->written);
+	written_init(&c->own_written);
+	written_init(&c->sets_written);
 	arena_init(&c->scratch, CLIENT_EVENT_MAX);
 	c->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,
@@ -207,21 +116,28 @@ struct deployments *deployments_new(const struct context *ctx, const struct depl
 					  .handle = deployments_handle,
 					  .arg = c,
 					  .metrics = ctx->metrics });
-	workqueue_hold(c->queue, true);
-	deployments_follow_all(c);
+	c->jobs = (struct works){ c->queue, ctx->log, "key", deployment_job_release };
+	works_init(&c->jobs);
+	following_init(&c->following, ctx->informers);
+	following_hold(&c->following, c->queue);
+	deployments_follow(c);
 	return c;
+}
+
+bool deployments_synced(const struct deployments *c)
+{
+	return following_synced(&c->following);
 }
 
 void deployments_free(struct deployments *c)
 {
 	if (!c)
 		return;
-	informer_remove_handler(&c->deployments.handler);
-	informer_remove_handler(&c->sets.handler);
-	informer_remove_handler(&c->pods.handler);
-	deployments_jobs_release(c);
+	following_end(&c->following);
+	works_release(&c->jobs);
 	workqueue_free(c->queue);
-	deployments_written_release(c);
+	written_release(&c->own_written);
+	written_release(&c->sets_written);
 	arena_release(&c->scratch);
 	free(c);
 }

@@ -15,53 +15,22 @@
 
 enum { BEHIND_MS = 1000 }; /* check again, in case the informer's event never comes */
 
-/* --- ends ------------------------------------------------------------------------------------ */
-
-static void deployment_job_free(struct deployment_job *j)
+void deployment_job_release(struct work *w)
 {
-	list_remove(&j->link);
+	struct deployment_job *j = CONTAINER_OF(w, struct deployment_job, work);
+
 	loop_timer_stop(&j->again);
-	client_cancel(&j->request);
 	owned_claim_release(&j->claim);
 	cached_unref(j->object);
-	arena_release(&j->arena);
-	free(j);
-}
-
-void deployment_job_end(struct deployment_job *j, bool again)
-{
-	struct workqueue *queue = j->owner->queue;
-	struct str key = j->key;
-
-	deployment_job_free(j);
-	workqueue_finish(queue, key, again);
-}
-
-/* Conflicts are expected: the server was ahead of our copy. */
-void deployment_job_fail(struct deployment_job *j, const struct error *err)
-{
-	const struct log *log = j->owner->ctx.log;
-
-	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)
-		log_debug(log, "cannot sync deployment", LOG_STR("key", j->key), LOG_ERR(err));
-	else
-		log_warn(log, "cannot sync deployment", LOG_STR("key", j->key), LOG_ERR(err));
-	deployment_job_end(j, true);
 }
 
 void deployment_job_event(const struct deployment_job *j, bool warning, const char *reason,
 			  struct str message)
 {
-	struct recorder_object about = { .api_version = j->identity.api_version,
-					 .kind = j->identity.kind,
-					 .ns = j->identity.ns,
-					 .name = j->identity.name,
-					 .uid = j->identity.uid,
-					 .resource_version = j->object->resource_version };
+	struct recorder_object about = owner_about(&j->identity, j->object->resource_version);
 
-	if (j->owner->ctx.recorder)
-		recorder_event(j->owner->ctx.recorder, &about,
-			       warning ? RECORDER_WARNING : RECORDER_NORMAL, reason, message);
+	recorder_event(j->owner->ctx.recorder, &about, warning ? RECORDER_WARNING : RECORDER_NORMAL,
+		       reason, message);
 }
 
 /* --- planning -------------------------------------------------------------------------------- */
@@ -92,11 +61,11 @@ static void deployment_job_read_sets(struct deployment_job *j)
 					   "type");
 	bool recreate = str_eq(strategy, STR("Recreate"));
 
-	p->sets = ARENA_ARRAY(&j->arena, struct deployment_set *, owned->n + 1);
+	p->sets = ARENA_ARRAY(&j->work.arena, struct deployment_set *, owned->n + 1);
 	for (size_t i = 0; i < owned->n; i++) {
-		struct deployment_set *s = ARENA_NEW(&j->arena, struct deployment_set);
+		struct deployment_set *s = ARENA_NEW(&j->work.arena, struct deployment_set);
 
-		if (cached_tree_held(owned->v[i], &j->arena, &s->tree, NULL) < 0)
+		if (cached_tree_held(owned->v[i], &j->work.arena, &s->tree, NULL) < 0)
 			continue;
 		deployment_set_read(s);
 		s->runs = recreate && set_has_pods(j->owner, owned->v[i]);
@@ -110,10 +79,10 @@ static void deployment_job_on_claimed(struct owned_claim *claim, const struct er
 	struct deployment_plan *p = &j->plan;
 
 	if (err) {
-		deployment_job_fail(j, err);
+		work_fail(&j->work, "cannot sync deployment", err);
 		return;
 	}
-	p->arena = &j->arena;
+	p->arena = &j->work.arena;
 	p->owner = &j->identity;
 	p->now_ns = clock_wall(loop_clock(j->owner->ctx.loop));
 	deployment_job_read_sets(j);
@@ -121,7 +90,7 @@ static void deployment_job_on_claimed(struct owned_claim *claim, const struct er
 	for (const struct deployment_event *e = p->warnings; e; e = e->next)
 		deployment_job_event(j, true, e->reason, e->message);
 	if (p->check_after_ns >= 0)
-		workqueue_add_after(j->owner->queue, j->key, p->check_after_ns / CLOCK_MS);
+		workqueue_add_after(j->owner->queue, j->work.key, p->check_after_ns / CLOCK_MS);
 	deployment_job_write(j);
 }
 
@@ -131,10 +100,10 @@ static bool deployment_job_read(struct deployment_job *j)
 {
 	const struct json *selector;
 
-	if (cached_tree_held(j->object, &j->arena, &j->plan.tree, NULL) < 0)
+	if (cached_tree_held(j->object, &j->work.arena, &j->plan.tree, NULL) < 0)
 		return false;
 	selector = json_getz(json_getz(j->plan.tree, "spec"), "selector");
-	j->selector = selector_of_tree(&j->arena, selector);
+	j->selector = selector_of_tree(&j->work.arena, selector);
 	j->identity = (struct owner){ .resource = j->owner->deployments.resource,
 				      .api_version = STR("apps/v1"),
 				      .kind = STR("Deployment"),
@@ -155,7 +124,7 @@ static void deployment_job_claim(struct deployment_job *j)
 					 .owner = &j->identity,
 					 .cache = informer_cache(c->sets.informer),
 					 .resource = &c->sets.resource,
-					 .arena = &j->arena,
+					 .arena = &j->work.arena,
 					 .done = deployment_job_on_claimed,
 					 .arg = j };
 	if (label_selector_is_empty(json_getz(json_getz(j->plan.tree, "spec"), "selector")))
@@ -167,16 +136,28 @@ static void deployment_job_claim(struct deployment_job *j)
 static struct deployment_job *deployment_job_new(struct deployments *c, struct str key,
 						 struct cached *object)
 {
-	struct deployment_job *j = XNEW(struct deployment_job);
+	struct deployment_job *j = work_new(&c->jobs, sizeof(*j), key);
 
 	j->owner = c;
-	j->key = key;
 	j->object = cached_ref(object);
-	j->request.arg = j;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
 	loop_timer_init(&j->again, c->ctx.loop, deployment_job_read_again);
-	list_push_back(&c->jobs, &j->link);
 	return j;
+}
+
+/* Whether the caches do not show our last writes yet. */
+static bool deployments_behind(struct deployments *c, const struct cached *deployment)
+{
+	uint64_t sets = 0;
+
+	(void)str_to_u64(informer_resource_version(c->sets.informer), &sets);
+	return written_is_ahead(&c->own_written, deployment->key, deployment->revision) ||
+	       written_is_ahead(&c->sets_written, deployment->key, sets);
+}
+
+static void deployments_forget(struct deployments *c, struct str key)
+{
+	written_forget(&c->own_written, key);
+	written_forget(&c->sets_written, key);
 }
 
 void deployments_handle(void *arg, struct str key)
@@ -189,7 +170,7 @@ void deployments_handle(void *arg, struct str key)
 		if (object)
 			workqueue_add_after(c->queue, key, BEHIND_MS);
 		else
-			deployments_forget_written(c, key);
+			deployments_forget(c, key);
 		workqueue_finish(c->queue, key, false);
 		return;
 	}
@@ -197,11 +178,5 @@ void deployments_handle(void *arg, struct str key)
 	if (deployment_job_read(j))
 		deployment_job_claim(j);
 	else
-		deployment_job_end(j, false);
-}
-
-void deployments_jobs_release(struct deployments *c)
-{
-	LIST_FOREACH_SAFE (l, &c->jobs)
-		deployment_job_free(LIST_ENTRY(l, struct deployment_job, link));
+		work_end(&j->work, false);
 }

@@ -26,7 +26,7 @@ static struct json *reply_of(struct deployment_job *j, const struct client_answe
 {
 	struct json *tree;
 
-	return client_answer_tree(answer, &j->arena, &tree, NULL) == 0 ? tree : NULL;
+	return client_answer_tree(answer, &j->work.arena, &tree, NULL) == 0 ? tree : NULL;
 }
 
 /* The Deployment as the cache had it, for writes that are not the plan's. */
@@ -34,22 +34,23 @@ static struct json *fresh_tree(struct deployment_job *j)
 {
 	struct json *tree;
 
-	return cached_tree_held(j->object, &j->arena, &tree, NULL) == 0 ? tree : j->plan.tree;
+	return cached_tree_held(j->object, &j->work.arena, &tree, NULL) == 0 ? tree : j->plan.tree;
 }
 
 static void send_status(struct deployment_job *j, struct json *tree, on_done_fn *then)
 {
-	j->request.on_done = then;
-	client_update_status(j->owner->ctx.client, &j->request, &j->owner->deployments.resource,
-			     j->identity.ns, j->identity.name, tree);
+	j->work.request.on_done = then;
+	client_update_status(j->owner->ctx.client, &j->work.request,
+			     &j->owner->deployments.resource, j->identity.ns, j->identity.name,
+			     tree);
 }
 
 /* --- reading a ReplicaSet -------------------------------------------------------------------- */
 
 static void read_set(struct deployment_job *j, on_done_fn *then)
 {
-	j->request.on_done = then;
-	client_get(j->owner->ctx.client, &j->request, &j->owner->sets.resource, j->identity.ns,
+	j->work.request.on_done = then;
+	client_get(j->owner->ctx.client, &j->work.request, &j->owner->sets.resource, j->identity.ns,
 		   name_of(j->write->tree));
 }
 
@@ -57,7 +58,7 @@ void deployment_job_read_again(struct loop_timer *t)
 {
 	struct deployment_job *j = CONTAINER_OF(t, struct deployment_job, again);
 
-	read_set(j, j->request.on_done);
+	read_set(j, j->work.request.on_done);
 }
 
 static void read_again(struct deployment_job *j)
@@ -79,8 +80,8 @@ static void on_outcome(struct client_request *r, const struct client_answer *ans
 		return;
 	}
 	if (!err)
-		deployments_note_written(j->owner, j->key, reply_of(j, answer), false);
-	deployment_job_end(j, true);
+		written_note(&j->owner->sets_written, j->work.key, reply_of(j, answer));
+	work_end(&j->work, true);
 }
 
 /* --- a ReplicaSet that exists already -------------------------------------------------------- */
@@ -101,8 +102,8 @@ static void on_reported(struct client_request *r, const struct client_answer *an
 	struct deployment_job *j = r->arg;
 
 	if (!err)
-		deployments_note_written(j->owner, j->key, reply_of(j, answer), true);
-	deployment_job_end(j, true);
+		written_note(&j->owner->own_written, j->work.key, reply_of(j, answer));
+	work_end(&j->work, true);
 }
 
 /* Ours: the cache is late, and will show it. Another one's: the hash collides. */
@@ -115,13 +116,13 @@ static void on_existing(struct client_request *r, const struct client_answer *an
 	if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CANCELED) {
 		read_again(j);
 	} else if (!set) {
-		deployment_job_end(j, true);
+		work_end(&j->work, true);
 	} else if (is_ours(j, set)) {
-		deployments_note_written(j->owner, j->key, set, false);
-		deployment_job_end(j, true);
+		written_note(&j->owner->sets_written, j->work.key, set);
+		work_end(&j->work, true);
 	} else {
 		tree = fresh_tree(j);
-		deployment_report_collision(&j->arena, tree);
+		deployment_report_collision(&j->work.arena, tree);
 		send_status(j, tree, on_reported);
 	}
 }
@@ -138,16 +139,16 @@ static bool says_terminating(struct deployment_job *j, const struct client_answe
 
 static void report_failure(struct deployment_job *j, const struct error *err)
 {
-	struct str message = str_from(arena_printf(&j->arena,
+	struct str message = str_from(arena_printf(&j->work.arena,
 						   "Failed to create new replica set \"%.*s\": %s",
 						   STR_ARG(name_of(j->write->tree)), err->msg));
 	struct json *tree = fresh_tree(j);
 
 	deployment_job_event(j, true, DEPLOYMENT_SET_ERROR, message);
-	if (deployment_report_failure(&j->arena, tree, message, j->plan.now_ns))
+	if (deployment_report_failure(&j->work.arena, tree, message, j->plan.now_ns))
 		send_status(j, tree, on_reported);
 	else
-		deployment_job_fail(j, err);
+		work_fail(&j->work, "cannot sync deployment", err);
 }
 
 static void write_failed(struct deployment_job *j, const struct client_answer *answer,
@@ -161,11 +162,11 @@ static void write_failed(struct deployment_job *j, const struct client_answer *a
 	else if (of_set && client_answer_doubtful(answer) && err->code != ERR_CANCELED)
 		read_set(j, on_outcome);
 	else if (verb == DEPLOYMENT_CREATE_SET && says_terminating(j, answer))
-		deployment_job_end(j, false);
+		work_end(&j->work, false);
 	else if (verb == DEPLOYMENT_CREATE_SET)
 		report_failure(j, err);
 	else
-		deployment_job_fail(j, err);
+		work_fail(&j->work, "cannot sync deployment", err);
 }
 
 /* --- the plan's writes ----------------------------------------------------------------------- */
@@ -184,7 +185,8 @@ static void on_written(struct client_request *r, const struct client_answer *ans
 		return;
 	}
 	if (!err && w->verb != DEPLOYMENT_DELETE_SET)
-		deployments_note_written(j->owner, j->key, reply_of(j, answer), own);
+		written_note(own ? &j->owner->own_written : &j->owner->sets_written, j->work.key,
+			     reply_of(j, answer));
 	if (w->message.n > 0)
 		deployment_job_event(j, false, w->reason, w->message);
 	j->plan.writes = w->next;
@@ -199,26 +201,26 @@ void deployment_job_write(struct deployment_job *j)
 	struct str ns = j->identity.ns;
 
 	if (!w) {
-		deployment_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
-	j->request.on_done = on_written;
+	j->work.request.on_done = on_written;
 	switch (w->verb) {
 	case DEPLOYMENT_CREATE_SET:
-		client_create(c, &j->request, sets, ns, w->tree);
+		client_create(c, &j->work.request, sets, ns, w->tree);
 		break;
 	case DEPLOYMENT_UPDATE_SET:
-		client_update(c, &j->request, sets, ns, name_of(w->tree), w->tree);
+		client_update(c, &j->work.request, sets, ns, name_of(w->tree), w->tree);
 		break;
 	case DEPLOYMENT_DELETE_SET:
-		client_delete(c, &j->request, sets, ns, name_of(w->tree),
+		client_delete(c, &j->work.request, sets, ns, name_of(w->tree),
 			      &(struct client_delete_opts){
 				      .uid = json_text_at(json_getz(w->tree, "metadata"), "uid"),
 				      .propagation = "Background" });
 		break;
 	case DEPLOYMENT_UPDATE:
-		client_update(c, &j->request, &j->owner->deployments.resource, ns, j->identity.name,
-			      w->tree);
+		client_update(c, &j->work.request, &j->owner->deployments.resource, ns,
+			      j->identity.name, w->tree);
 		break;
 	case DEPLOYMENT_UPDATE_STATUS:
 		send_status(j, w->tree, on_written);
