@@ -20,39 +20,18 @@ enum {
 	AGAIN_MAX_MS = 5000,
 };
 
+#define CANNOT_SYNC "cannot sync replica set"
+
 /* --- ends ------------------------------------------------------------------------------------ */
 
-static void replica_job_free(struct replica_job *j)
+void replica_job_release(struct work *w)
 {
-	list_remove(&j->link);
+	struct replica_job *j = CONTAINER_OF(w, struct replica_job, work);
+
 	loop_timer_stop(&j->again);
-	client_cancel(&j->request);
 	batch_release(&j->batch);
 	owned_claim_release(&j->claim);
 	cached_unref(j->object);
-	arena_release(&j->arena);
-	free(j);
-}
-
-static void replica_job_end(struct replica_job *j, bool again)
-{
-	struct workqueue *queue = j->owner->queue;
-	struct str key = j->key;
-
-	replica_job_free(j);
-	workqueue_finish(queue, key, again);
-}
-
-/* Conflicts are expected: the server was ahead of our copy. */
-static void replica_job_fail(struct replica_job *j, const struct error *err)
-{
-	const struct log *log = j->owner->ctx.log;
-
-	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)
-		log_debug(log, "cannot sync replica set", LOG_STR("key", j->key), LOG_ERR(err));
-	else
-		log_warn(log, "cannot sync replica set", LOG_STR("key", j->key), LOG_ERR(err));
-	replica_job_end(j, true);
 }
 
 static int64_t replica_job_wall(const struct replica_job *j)
@@ -68,14 +47,14 @@ static void replica_job_finish(struct replica_job *j)
 	struct replica_sets *c = j->owner;
 
 	if (j->failed) {
-		replica_job_fail(j, &j->failure);
+		work_fail(&j->work, CANNOT_SYNC, &j->failure);
 		return;
 	}
 	if (j->counts.next_ns > 0)
-		workqueue_add_after(c->queue, j->key, j->counts.next_ns / CLOCK_MS + 1);
+		workqueue_add_after(c->queue, j->work.key, j->counts.next_ns / CLOCK_MS + 1);
 	if (!j->may_manage)
-		workqueue_add_after(c->queue, j->key, EXPECTATIONS_MS + 1);
-	replica_job_end(j, false);
+		workqueue_add_after(c->queue, j->work.key, EXPECTATIONS_MS + 1);
+	work_end(&j->work, false);
 }
 
 static void replica_job_on_status(struct client_request *r,
@@ -85,9 +64,9 @@ static void replica_job_on_status(struct client_request *r,
 	struct replica_job *j = r->arg;
 
 	if (err && err->code == ERR_NOT_FOUND)
-		replica_job_end(j, false);
+		work_end(&j->work, false);
 	else if (err)
-		replica_job_fail(j, err);
+		work_fail(&j->work, CANNOT_SYNC, err);
 	else
 		replica_job_finish(j);
 }
@@ -105,7 +84,7 @@ static void replica_job_count(struct replica_job *j)
 	for (size_t i = 0; i < owned->n; i++) {
 		struct replica_pod pod = replica_sets_see(j, owned->v[i]);
 
-		if (!expectations_deleting(&j->owner->expectations, j->key, owned->v[i]->uid))
+		if (!expectations_deleting(&j->owner->expectations, j->work.key, owned->v[i]->uid))
 			replica_counts_add(&j->counts, &pod, &j->spec, now);
 	}
 }
@@ -117,15 +96,15 @@ static void replica_job_write_status(struct replica_job *j)
 	struct json *status;
 
 	replica_job_count(j);
-	status = replica_set_status(&j->arena, j->set, &j->counts, failure, replica_job_wall(j));
+	status = replica_set_status(&j->work.arena, j->set, &j->counts, failure,
+				    replica_job_wall(j));
 	if (!status) {
 		replica_job_finish(j);
 		return;
 	}
 	json_setz(j->set, "status", status);
-	j->request.arg = j;
-	j->request.on_done = replica_job_on_status;
-	client_update_status(c->ctx.client, &j->request, &c->sets.resource, j->identity.ns,
+	j->work.request.on_done = replica_job_on_status;
+	client_update_status(c->ctx.client, &j->work.request, &c->sets.resource, j->identity.ns,
 			     j->identity.name, j->set);
 }
 
@@ -140,10 +119,10 @@ static void replica_job_on_item(struct batch *b, struct batch_item *it,
 	bool gone = answer && answer->status == 404;
 
 	if (it->verb == BATCH_CREATE && it->fate != BATCH_DONE)
-		expectations_created(e, j->key);
+		expectations_created(e, j->work.key);
 	else if (it->verb == BATCH_DELETE &&
 		 (it->fate == BATCH_FAILED || it->fate == BATCH_SKIPPED || gone))
-		expectations_deleted(e, j->key, it->uid);
+		expectations_deleted(e, j->work.key, it->uid);
 }
 
 /* The items whose replies were lost. */
@@ -187,13 +166,8 @@ static void replica_job_send(struct replica_job *j, struct batch_item *items)
 		.ctx = &j->owner->ctx,
 		.resource = &j->owner->pods.resource,
 		.ns = j->identity.ns,
-		.about = { .api_version = j->identity.api_version,
-			   .kind = j->identity.kind,
-			   .ns = j->identity.ns,
-			   .name = j->identity.name,
-			   .uid = j->identity.uid,
-			   .resource_version = j->object->resource_version },
-		.arena = &j->arena,
+		.about = owner_about(&j->identity, j->object->resource_version),
+		.arena = &j->work.arena,
 		.items = items,
 		.ended = replica_job_on_item,
 		.done = replica_job_on_batch,
@@ -212,14 +186,15 @@ static void replica_job_on_again(struct loop_timer *t)
 static void replica_job_create(struct replica_job *j, size_t n)
 {
 	const struct json *template = json_getz(json_getz(j->set, "spec"), "template");
-	struct batch_item *items = ARENA_ARRAY(&j->arena, struct batch_item, n);
+	struct batch_item *items = ARENA_ARRAY(&j->work.arena, struct batch_item, n);
 
 	for (size_t i = 0; i < n; i++) {
 		items[i].verb = BATCH_CREATE;
 		items[i].next = i + 1 < n ? &items[i + 1] : NULL;
-		items[i].body = pod_template_make(&j->arena, template, &j->identity);
+		items[i].body = pod_template_make(&j->work.arena, template, &j->identity);
 	}
-	expectations_set(&j->owner->expectations, j->key, n, NULL, 0, loop_now(j->owner->ctx.loop));
+	expectations_set(&j->owner->expectations, j->work.key, n, NULL, 0,
+			 loop_now(j->owner->ctx.loop));
 	replica_job_send(j, items);
 }
 
@@ -227,7 +202,7 @@ static void replica_job_create(struct replica_job *j, size_t n)
 static size_t replica_job_ranks(struct replica_job *j, struct pod_rank **ret_ranks)
 {
 	struct replica_trees own = replica_job_trees(j), related = replica_job_related(j);
-	struct pod_rank *ranks = ARENA_ARRAY(&j->arena, struct pod_rank, own.n + 1);
+	struct pod_rank *ranks = ARENA_ARRAY(&j->work.arena, struct pod_rank, own.n + 1);
 	int64_t now = replica_job_wall(j);
 	size_t n = 0;
 
@@ -245,8 +220,8 @@ static void replica_job_delete(struct replica_job *j, size_t want)
 {
 	struct pod_rank *ranks;
 	size_t n = MIN(want, replica_job_ranks(j, &ranks));
-	struct batch_item *items = ARENA_ARRAY(&j->arena, struct batch_item, n + 1);
-	struct str *uids = ARENA_ARRAY(&j->arena, struct str, n + 1);
+	struct batch_item *items = ARENA_ARRAY(&j->work.arena, struct batch_item, n + 1);
+	struct str *uids = ARENA_ARRAY(&j->work.arena, struct str, n + 1);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct json *meta = json_getz(ranks[i].pod, "metadata");
@@ -257,7 +232,8 @@ static void replica_job_delete(struct replica_job *j, size_t want)
 						.name = json_text_at(meta, "name"),
 						.uid = uids[i] };
 	}
-	expectations_set(&j->owner->expectations, j->key, 0, uids, n, loop_now(j->owner->ctx.loop));
+	expectations_set(&j->owner->expectations, j->work.key, 0, uids, n,
+			 loop_now(j->owner->ctx.loop));
 	replica_job_send(j, n > 0 ? items : NULL);
 }
 
@@ -267,7 +243,7 @@ static void replica_job_on_claimed(struct owned_claim *claim, const struct error
 	int64_t diff;
 
 	if (err) {
-		replica_job_fail(j, err);
+		work_fail(&j->work, CANNOT_SYNC, err);
 		return;
 	}
 	replica_job_count(j);
@@ -307,13 +283,13 @@ static bool replica_job_read(struct replica_job *j)
 {
 	const struct json *selector;
 
-	if (cached_tree_held(j->object, &j->arena, &j->set, NULL) < 0)
+	if (cached_tree_held(j->object, &j->work.arena, &j->set, NULL) < 0)
 		return false;
 	selector = json_getz(json_getz(j->set, "spec"), "selector");
 	if (label_selector_is_empty(selector))
 		return false;
-	j->selector = selector_of_tree(&j->arena, selector);
-	j->labels = labels_selector(&j->arena, j->set);
+	j->selector = selector_of_tree(&j->work.arena, selector);
+	j->labels = labels_selector(&j->work.arena, j->set);
 	j->spec = replica_set_spec(j->set);
 	j->identity = (struct owner){ .resource = j->owner->sets.resource,
 				      .api_version = STR("apps/v1"),
@@ -329,14 +305,11 @@ static bool replica_job_read(struct replica_job *j)
 static struct replica_job *replica_job_new(struct replica_sets *c, struct str key,
 					   struct cached *object)
 {
-	struct replica_job *j = XNEW(struct replica_job);
+	struct replica_job *j = work_new(&c->jobs, sizeof(*j), key);
 
 	j->owner = c;
-	j->key = key;
 	j->object = cached_ref(object);
-	arena_init(&j->arena, REQUEST_WORK_MAX);
 	loop_timer_init(&j->again, c->ctx.loop, replica_job_on_again);
-	list_push_back(&c->jobs, &j->link);
 	return j;
 }
 
@@ -353,7 +326,7 @@ void replica_sets_handle(void *arg, struct str key)
 	}
 	j = replica_job_new(c, key, object);
 	if (!replica_job_read(j)) {
-		replica_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
 	j->may_manage = expectations_met(&c->expectations, key, loop_now(c->ctx.loop));
@@ -361,15 +334,9 @@ void replica_sets_handle(void *arg, struct str key)
 					 .owner = &j->identity,
 					 .cache = informer_cache(c->pods.informer),
 					 .resource = &c->pods.resource,
-					 .arena = &j->arena,
+					 .arena = &j->work.arena,
 					 .leave = replica_job_leaves,
 					 .done = replica_job_on_claimed,
 					 .arg = j };
 	owned_claim(&j->claim);
-}
-
-void replica_sets_jobs_release(struct replica_sets *c)
-{
-	LIST_FOREACH_SAFE (l, &c->jobs)
-		replica_job_free(LIST_ENTRY(l, struct replica_job, link));
 }

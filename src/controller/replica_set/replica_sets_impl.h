@@ -4,29 +4,25 @@
 #ifndef CONTROLLER_REPLICA_SET_REPLICA_SETS_IMPL_H
 #define CONTROLLER_REPLICA_SET_REPLICA_SETS_IMPL_H
 
-#include "client/informer/informer.h"
 #include "controller/pods/batch.h"
 #include "controller/pods/expectations.h"
 #include "controller/pods/owned.h"
 #include "controller/replica_set/decide.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 
 struct workqueue;
 
-struct replica_sets_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct replica_sets {
 	struct context ctx;
-	struct replica_sets_followed sets; /* indexes: OWNED_BY_CONTROLLER, SELECTING */
-	struct replica_sets_followed pods; /* indexes: OWNED_BY_CONTROLLER, OWNED_ORPHANS */
+	struct following following;
+	struct followed sets; /* indexes: OWNED_BY_CONTROLLER, SELECTING */
+	struct followed pods; /* owned_indexes */
 	struct workqueue *queue; /* keys of ReplicaSets */
 	struct expectations expectations; /* by key of the ReplicaSet */
 	struct map seen; /* by uid of a pod: struct replica_seen */
-	struct list jobs;
+	struct works jobs;
 	struct arena scratch; /* for one event, or one pod */
 };
 
@@ -40,10 +36,8 @@ struct replica_seen {
 
 /* The work for one key. */
 struct replica_job {
-	struct list link;
+	struct work work;
 	struct replica_sets *owner;
-	struct str key; /* borrowed from the queue until it is done */
-	struct arena arena;
 	struct cached *object; /* reference */
 	struct json *set;
 	struct replica_set_spec spec;
@@ -57,14 +51,13 @@ struct replica_job {
 	struct batch batch;
 	struct loop_timer again; /* repeats deletions whose replies were lost */
 	unsigned attempts;
-	struct client_request request;
 };
 
 /* The queue's handler. */
 void replica_sets_handle(void *arg, struct str key);
 
-/* Cancels all jobs, without notifying the queue. */
-void replica_sets_jobs_release(struct replica_sets *c);
+/* The `release` of the jobs. */
+void replica_job_release(struct work *w);
 
 /* Forgets what was read from the pod. */
 void replica_sets_unsee(struct replica_sets *c, struct str uid);

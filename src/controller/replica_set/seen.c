@@ -23,28 +23,16 @@ static struct replica_seen *seen_of(struct replica_sets *c, struct str uid)
 	return s;
 }
 
-struct pod_labels {
-	const struct cached *pod;
-	struct arena *arena;
-};
-
-static struct str pod_label(const void *source, struct str key)
-{
-	const struct pod_labels *l = source;
-
-	return cached_label(l->pod, key, l->arena);
-}
-
 static struct replica_pod read_pod(struct replica_job *j, const struct cached *pod)
 {
 	struct arena *scratch = &j->owner->scratch;
-	struct pod_labels labels = { pod, scratch };
+	struct cached_labels labels = { pod, scratch };
 	struct replica_pod read = { 0 };
 	struct json *tree;
 
 	if (cached_tree(pod, scratch, &tree, NULL) == 0) {
 		read = replica_pod_of(tree);
-		read.labeled = selector_matches(&j->labels, pod_label, &labels);
+		read.labeled = selector_matches(&j->labels, cached_labels_get, &labels);
 	}
 	arena_clear(scratch);
 	return read;
@@ -76,16 +64,16 @@ struct replica_pod replica_sets_see(struct replica_job *j, const struct cached *
 
 struct replica_trees replica_job_trees(struct replica_job *j)
 {
-	struct replica_trees t = {
-		ARENA_ARRAY(&j->arena, const struct json *, j->claim.owned.n + 1), j->claim.owned.n
-	};
+	struct replica_trees t = { ARENA_ARRAY(&j->work.arena, const struct json *,
+					       j->claim.owned.n + 1),
+				   j->claim.owned.n };
 	struct json *tree;
 
 	for (size_t i = 0; i < t.n; i++) {
 		struct cached *pod = j->claim.owned.v[i];
 
 		if (replica_sets_see(j, pod).active &&
-		    cached_tree_held(pod, &j->arena, &tree, NULL) == 0)
+		    cached_tree_held(pod, &j->work.arena, &tree, NULL) == 0)
 			t.v[i] = tree;
 	}
 	return t;
@@ -106,7 +94,7 @@ static size_t related_walk(struct replica_job *j, struct str uid, struct replica
 
 		while ((pod = cache_next_by(pods, OWNED_BY_CONTROLLER, set->uid, &by_pod))) {
 			n++;
-			if (t && cached_tree_held(pod, &j->arena, &tree, NULL) == 0)
+			if (t && cached_tree_held(pod, &j->work.arena, &tree, NULL) == 0)
 				t->v[t->n++] = tree;
 		}
 	}
@@ -115,11 +103,11 @@ static size_t related_walk(struct replica_job *j, struct str uid, struct replica
 
 struct replica_trees replica_job_related(struct replica_job *j)
 {
-	struct str uid = owned_ref_of(j->object, &j->arena).uid;
+	struct str uid = owned_ref_of(j->object, &j->work.arena).uid;
 	struct replica_trees t = { NULL, 0 };
 	size_t room = uid.n > 0 ? related_walk(j, uid, NULL) : 0;
 
-	t.v = ARENA_ARRAY(&j->arena, const struct json *, room + 1);
+	t.v = ARENA_ARRAY(&j->work.arena, const struct json *, room + 1);
 	if (room > 0)
 		(void)related_walk(j, uid, &t);
 	return t;
