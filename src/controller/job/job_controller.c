@@ -34,28 +34,11 @@ void job_controller_drop_record(struct job_controller *c, struct str uid)
 	free(map_remove(&c->records, uid));
 }
 
-static void records_release(struct job_controller *c)
-{
-	struct str uid;
-	size_t at = 0;
-	void *r;
-
-	while (map_next(&c->records, &at, &uid, &r))
-		free(r);
-	map_release(&c->records);
-}
-
 /* --- from pods to Jobs ----------------------------------------------------------------------- */
 
-struct cached *job_controller_owner(const struct job_controller *c, struct str ns,
-				    const struct owned_ref *ref)
+struct cached *job_controller_owner(struct job_controller *c, const struct cached *pod)
 {
-	struct cached *o;
-
-	if (!str_eqz(ref->kind, "Job"))
-		return NULL;
-	o = cache_get_in(informer_cache(c->jobs.informer), ns, ref->name);
-	return o && str_eq(o->uid, ref->uid) ? o : NULL;
+	return owned_controller_in(informer_cache(c->jobs.informer), "Job", pod, &c->scratch);
 }
 
 static void add_later(struct job_controller *c, const struct cached *job)
@@ -70,21 +53,9 @@ static bool has_finalizer(const struct cached *pod)
 	return str_find(list, STR("\"" JOB_FINALIZER "\"")) >= 0;
 }
 
-struct job_labels {
-	const struct cached *pod;
-	struct arena *arena;
-};
-
-static struct str job_label_of(const void *source, struct str key)
-{
-	const struct job_labels *l = source;
-
-	return cached_label(l->pod, key, l->arena);
-}
-
 static bool selects(struct job_controller *c, const struct cached *job, const struct cached *pod)
 {
-	struct job_labels labels = { pod, &c->scratch };
+	struct cached_labels labels = { pod, &c->scratch };
 	const struct json *selector;
 	struct selector s;
 	struct json *tree;
@@ -95,7 +66,7 @@ static bool selects(struct job_controller *c, const struct cached *job, const st
 	if (!json_count(selector))
 		return false;
 	s = selector_of_tree(&c->scratch, selector);
-	return selector_matches(&s, job_label_of, &labels);
+	return selector_matches(&s, cached_labels_get, &labels);
 }
 
 /* Queues the Jobs that may adopt the pod. */
@@ -113,6 +84,7 @@ static void add_adopters(struct job_controller *c, const struct cached *pod)
 		if (selects(c, job, pod))
 			add_later(c, job);
 	}
+	arena_clear(&c->scratch);
 }
 
 /* --- pods ------------------------------------------------------------------------------------ */
@@ -123,43 +95,36 @@ static void add_adopters(struct job_controller *c, const struct cached *pod)
  */
 static void pod_deleted(struct job_controller *c, const struct cached *pod, bool gone)
 {
-	struct owned_ref ref = owned_ref_of(pod, &c->scratch);
-	struct cached *job = job_controller_owner(c, cached_ns(pod), &ref);
+	struct cached *job = job_controller_owner(c, pod);
 	bool finalizer = has_finalizer(pod);
 
 	if (!gone && finalizer)
 		workqueue_add(c->orphans, pod->key);
 	if (!job)
 		return;
-	expectations_deleted(&c->expected, ref.uid, pod->uid);
+	expectations_deleted(&c->expected, job->uid, pod->uid);
 	if (gone || !finalizer)
-		expectations_deleted(&c->finalizers, ref.uid, pod->uid);
+		expectations_deleted(&c->finalizers, job->uid, pod->uid);
 	add_later(c, job);
-}
-
-static bool same_labels(const struct cached *a, const struct cached *b)
-{
-	return str_eq(cached_field(a, "metadata.labels", NULL),
-		      cached_field(b, "metadata.labels", NULL));
 }
 
 static void pod_changed(struct job_controller *c, const struct cached *old,
 			const struct cached *pod)
 {
-	struct owned_ref ref = owned_ref_of(pod, &c->scratch);
-	struct cached *job = job_controller_owner(c, cached_ns(pod), &ref);
+	struct cached *job = job_controller_owner(c, pod);
 	bool finalizer = has_finalizer(pod);
 
 	if (job) {
 		if (!old)
-			expectations_created(&c->expected, ref.uid);
+			expectations_created(&c->expected, job->uid);
 		if (!finalizer)
-			expectations_deleted(&c->finalizers, ref.uid, pod->uid);
+			expectations_deleted(&c->finalizers, job->uid, pod->uid);
 		add_later(c, job);
-	} else if (ref.uid.n == 0) {
+	} else if (owned_is_orphan(pod, &c->scratch)) {
 		if (finalizer)
 			workqueue_add(c->orphans, pod->key);
-		if (!old || owned_ref_of(old, &c->scratch).uid.n > 0 || !same_labels(old, pod))
+		if (!old || !owned_is_orphan(old, &c->scratch) ||
+		    !cached_same_field(old, pod, "metadata.labels"))
 			add_adopters(c, pod);
 	}
 }
@@ -168,18 +133,13 @@ static void pod_changed(struct job_controller *c, const struct cached *old,
 static void controller_changed(struct job_controller *c, const struct cached *old,
 			       const struct cached *pod)
 {
-	struct owned_ref was = owned_ref_of(old, &c->scratch);
-	struct owned_ref is = owned_ref_of(pod, &c->scratch);
-	struct cached *job;
+	struct cached *was = job_controller_owner(c, old);
 
-	if (was.uid.n == 0 || str_eq(was.uid, is.uid))
-		return;
-	job = job_controller_owner(c, cached_ns(old), &was);
-	if (!job)
+	if (!was || was == job_controller_owner(c, pod))
 		return;
 	if (!has_finalizer(pod))
-		expectations_deleted(&c->finalizers, was.uid, pod->uid);
-	add_later(c, job);
+		expectations_deleted(&c->finalizers, was->uid, pod->uid);
+	add_later(c, was);
 }
 
 static void job_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
@@ -190,7 +150,6 @@ static void job_on_pod(struct informer_handler *h, struct cached *o, bool initia
 		pod_deleted(c, o, false);
 	else
 		pod_changed(c, NULL, o);
-	arena_clear(&c->scratch);
 }
 
 static void job_on_pod_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
@@ -198,7 +157,6 @@ static void job_on_pod_delete(struct informer_handler *h, struct cached *last, b
 	struct job_controller *c = CONTAINER_OF(h, struct job_controller, pods.handler);
 
 	pod_deleted(c, last, true);
-	arena_clear(&c->scratch);
 }
 
 static void job_on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
@@ -217,7 +175,6 @@ static void job_on_pod_update(struct informer_handler *h, struct cached *old, st
 		pod_deleted(c, o, false);
 	else
 		pod_changed(c, old, o);
-	arena_clear(&c->scratch);
 }
 
 /* --- Jobs ------------------------------------------------------------------------------------ */
@@ -229,13 +186,6 @@ static bool is_finished(struct job_controller *c, const struct cached *job)
 
 	arena_clear(&c->scratch);
 	return is;
-}
-
-static void on_job(struct informer_handler *h, struct cached *o, bool initial UNUSED)
-{
-	struct job_controller *c = CONTAINER_OF(h, struct job_controller, jobs.handler);
-
-	workqueue_add(c->queue, o->key);
 }
 
 static void on_job_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
@@ -261,8 +211,7 @@ static void on_job_update(struct informer_handler *h, struct cached *old, struct
 	if (is_finished(c, o)) {
 		job_orphans_add_all(c, o->uid);
 		job_controller_drop_record(c, o->uid);
-	} else if (str_eq(cached_field(old, "metadata.generation", NULL),
-			  cached_field(o, "metadata.generation", NULL)) &&
+	} else if (cached_same_field(old, o, "metadata.generation") &&
 		   old->deleting == o->deleting) {
 		add_later(c, o);
 	} else {
@@ -278,61 +227,27 @@ static void job_index_manual(const struct cached *o, struct arena *a UNUSED, str
 		cache_values_add(v, cached_ns(o));
 }
 
-/* Before both have their state, pods would seem to be missing, and Jobs to be gone. */
-static void job_on_synced(struct job_controller *c)
-{
-	if (!c->jobs.handler.synced || !c->pods.handler.synced)
-		return;
-	workqueue_hold(c->queue, false);
-	workqueue_hold(c->orphans, false);
-}
-
-static void on_jobs_synced(struct informer_handler *h)
-{
-	job_on_synced(CONTAINER_OF(h, struct job_controller, jobs.handler));
-}
-
-static void job_on_pods_synced(struct informer_handler *h)
-{
-	job_on_synced(CONTAINER_OF(h, struct job_controller, pods.handler));
-}
-
-static void job_follow(struct job_controller *c, struct job_followed *f,
-		       const struct cache_index *indexes)
-{
-	f->informer = informers_get(
-		c->ctx.informers,
-		&(struct informer_spec){ .resource = &f->resource, .slim = true });
-	for (; indexes->name; indexes++)
-		informer_add_index(f->informer, indexes);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void job_follow_all(struct job_controller *c)
+static void job_follow(struct job_controller *c)
 {
 	static const struct cache_index of_jobs[] = { { JOB_MANUAL, job_index_manual, NULL },
 						      { 0 } };
-	static const struct cache_index of_pods[] = { { OWNED_BY_CONTROLLER, owned_index_controller,
-							NULL },
-						      { OWNED_ORPHANS, owned_index_orphan, NULL },
-						      { 0 } };
 
-	c->jobs = (struct job_followed){
+	c->jobs = (struct followed){
 		.resource = resource_builtin("batch", "v1", "jobs"),
-		.handler = { .on_add = on_job,
+		.indexes = of_jobs,
+		.handler = { .on_add = followed_on_add,
 			     .on_update = on_job_update,
-			     .on_delete = on_job_delete,
-			     .on_synced = on_jobs_synced },
+			     .on_delete = on_job_delete },
 	};
-	c->pods = (struct job_followed){
+	c->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = owned_indexes,
 		.handler = { .on_add = job_on_pod,
 			     .on_update = job_on_pod_update,
-			     .on_delete = job_on_pod_delete,
-			     .on_synced = job_on_pods_synced },
+			     .on_delete = job_on_pod_delete },
 	};
-	job_follow(c, &c->jobs, of_jobs);
-	job_follow(c, &c->pods, of_pods);
+	follow(&c->following, &c->jobs);
+	follow(&c->following, &c->pods);
 }
 
 static struct workqueue *job_queue(struct job_controller *c, const char *name, unsigned workers,
@@ -349,7 +264,7 @@ static struct workqueue *job_queue(struct job_controller *c, const char *name, u
 					  .retries_per_s = -1,
 					  .metrics = c->ctx.metrics });
 
-	workqueue_hold(q, true);
+	following_hold(&c->following, q);
 	return q;
 }
 
@@ -358,8 +273,7 @@ struct job_controller *job_controller_new(const struct context *ctx)
 	struct job_controller *c = XNEW(struct job_controller);
 
 	c->ctx = *ctx;
-	list_init(&c->syncs);
-	list_init(&c->releases);
+	following_init(&c->following, ctx->informers);
 	expectations_init(&c->expected);
 	expectations_init(&c->finalizers);
 	map_init(&c->records);
@@ -367,7 +281,11 @@ struct job_controller *job_controller_new(const struct context *ctx)
 	job_metrics_init(&c->metrics, ctx->metrics);
 	c->queue = job_queue(c, "job", SYNC_WORKERS, job_sync_handle);
 	c->orphans = job_queue(c, "job_orphan_pod", ORPHAN_WORKERS, job_orphan_handle);
-	job_follow_all(c);
+	c->syncs = (struct works){ c->queue, ctx->log, "job", job_sync_release };
+	works_init(&c->syncs);
+	c->releases = (struct works){ c->orphans, ctx->log, "pod", NULL };
+	works_init(&c->releases);
+	job_follow(c);
 	return c;
 }
 
@@ -375,15 +293,14 @@ void job_controller_free(struct job_controller *c)
 {
 	if (!c)
 		return;
-	informer_remove_handler(&c->jobs.handler);
-	informer_remove_handler(&c->pods.handler);
-	job_syncs_release(c);
-	job_orphans_release(c);
+	following_end(&c->following);
+	works_release(&c->syncs);
+	works_release(&c->releases);
 	workqueue_free(c->queue);
 	workqueue_free(c->orphans);
 	expectations_release(&c->expected);
 	expectations_release(&c->finalizers);
-	records_release(c);
+	map_free_values(&c->records);
 	arena_release(&c->scratch);
 	free(c);
 }

@@ -4,31 +4,25 @@
 #ifndef CONTROLLER_JOB_JOB_IMPL_H
 #define CONTROLLER_JOB_JOB_IMPL_H
 
-#include "base/core/list.h"
-#include "client/informer/informer.h"
 #include "controller/job/metrics.h"
 #include "controller/job/view.h"
 #include "controller/pods/batch.h"
 #include "controller/pods/expectations.h"
 #include "controller/pods/owned.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 
 struct workqueue;
 
-struct job_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct job_controller {
 	struct context ctx;
-	struct job_followed
-		jobs; /* index JOB_MANUAL: those with their own selector, by namespace */
-	struct job_followed pods; /* the indexes of pods/owned.h */
+	struct following following;
+	struct followed jobs; /* index JOB_MANUAL: those with their own selector, by namespace */
+	struct followed pods; /* owned_indexes */
 	struct workqueue *queue; /* keys of Jobs */
 	struct workqueue *orphans; /* keys of pods that may have to lose the finalizer */
-	struct list syncs, releases; /* under way */
+	struct works syncs, releases;
 	/* By the Jobs' uids: pods created and deleted; pods whose finalizer was removed. */
 	struct expectations expected, finalizers;
 	struct map records; /* uid of a Job to struct job_record */
@@ -54,8 +48,7 @@ struct job_record {
 /* --- job_controller.c -------------------------------------------------------------------- */
 
 /* The Job that controls a pod, if the cache has it; else NULL. */
-struct cached *job_controller_owner(const struct job_controller *c, struct str ns,
-				    const struct owned_ref *ref);
+struct cached *job_controller_owner(struct job_controller *c, const struct cached *pod);
 
 /* NULL if the Job has no record and `create` is false. */
 struct job_record *job_controller_record(struct job_controller *c, struct str uid, bool create);
@@ -66,8 +59,8 @@ void job_controller_drop_record(struct job_controller *c, struct str uid);
 /* The queue's handler: checks one Job. */
 void job_sync_handle(void *arg, struct str key);
 
-/* Cancels all checks, without notifying the queue. */
-void job_syncs_release(struct job_controller *c);
+/* The `release` of the checks. */
+void job_sync_release(struct work *w);
 
 /* --- orphans.c ------------------------------------------------------------------------------- */
 
@@ -76,7 +69,5 @@ void job_orphan_handle(void *arg, struct str key);
 
 /* Queues the pods of this Job. */
 void job_orphans_add_all(struct job_controller *c, struct str uid);
-
-void job_orphans_release(struct job_controller *c);
 
 #endif

@@ -2,42 +2,20 @@
  * Pods that nobody will count any more: their Job is gone, has ended, or has lost them. They lose
  * the tracking finalizer, so that they can be deleted. The Job's own check removes it otherwise.
  */
-#include "api/api_limits.h"
-#include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/work/workqueue.h"
 #include "controller/job/job_impl.h"
 
-struct job_orphan {
-	struct list link;
-	struct job_controller *owner;
-	struct str key; /* borrowed from the queue until it is done */
-	struct arena arena;
-	struct client_request request;
-};
-
-static void orphan_end(struct job_orphan *r, bool again)
-{
-	struct workqueue *queue = r->owner->orphans;
-	struct str key = r->key;
-
-	list_remove(&r->link);
-	client_cancel(&r->request);
-	arena_release(&r->arena);
-	free(r);
-	workqueue_finish(queue, key, again);
-}
-
-static void orphan_on_done(struct client_request *c, const struct client_answer *answer UNUSED,
+static void orphan_on_done(struct client_request *r, const struct client_answer *answer UNUSED,
 			   const struct error *err)
 {
-	struct job_orphan *r = c->arg;
+	struct work *w = r->arg;
 	bool failed = err && err->code != ERR_NOT_FOUND;
 
 	if (failed)
-		log_debug(r->owner->ctx.log, "cannot remove a Job's finalizer",
-			  LOG_STR("pod", r->key), LOG_ERR(err));
-	orphan_end(r, failed);
+		log_debug(w->of->log, "cannot remove a Job's finalizer", LOG_STR("pod", w->key),
+			  LOG_ERR(err));
+	work_end(w, failed);
 }
 
 /* Whether the Job of the pod, which the cache has, still counts it. */
@@ -63,7 +41,6 @@ static bool is_of_batch(const struct json *pod)
 
 static bool must_release(struct job_controller *c, const struct cached *pod, struct arena *a)
 {
-	struct owned_ref ref = owned_ref_of(pod, a);
 	struct cached *job;
 	struct json *tree;
 
@@ -71,7 +48,7 @@ static bool must_release(struct job_controller *c, const struct cached *pod, str
 	    !json_has_text(json_getz(json_getz(tree, "metadata"), "finalizers"),
 			   STR(JOB_FINALIZER)))
 		return false;
-	job = ref.uid.n > 0 ? job_controller_owner(c, cached_ns(pod), &ref) : NULL;
+	job = job_controller_owner(c, pod);
 	return !job || !job_counts(c, job, a);
 }
 
@@ -79,26 +56,21 @@ void job_orphan_handle(void *arg, struct str key)
 {
 	struct job_controller *c = arg;
 	struct cached *pod = cache_get(informer_cache(c->pods.informer), key);
-	struct job_orphan *r;
+	struct work *w;
 
 	if (!pod) {
 		workqueue_finish(c->orphans, key, false);
 		return;
 	}
-	r = XNEW(struct job_orphan);
-	r->owner = c;
-	r->key = key;
-	r->request.arg = r;
-	r->request.on_done = orphan_on_done;
-	arena_init(&r->arena, REQUEST_WORK_MAX);
-	list_push_back(&c->releases, &r->link);
-	if (!must_release(c, pod, &r->arena)) {
-		orphan_end(r, false);
+	w = work_new(&c->releases, sizeof(*w), key);
+	if (!must_release(c, pod, &w->arena)) {
+		work_end(w, false);
 		return;
 	}
-	client_patch(c->ctx.client, &r->request, &c->pods.resource,
+	w->request.on_done = orphan_on_done;
+	client_patch(c->ctx.client, &w->request, &c->pods.resource,
 		     (struct resource_name){ .ns = cached_ns(pod), .name = cached_name(pod) },
-		     CLIENT_PATCH_STRATEGIC, job_pod_release_patch(&r->arena, pod->uid));
+		     CLIENT_PATCH_STRATEGIC, job_pod_release_patch(&w->arena, pod->uid));
 }
 
 void job_orphans_add_all(struct job_controller *c, struct str uid)
@@ -109,16 +81,4 @@ void job_orphans_add_all(struct job_controller *c, struct str uid)
 	while ((pod = cache_next_by(informer_cache(c->pods.informer), OWNED_BY_CONTROLLER, uid,
 				    &walk)))
 		workqueue_add(c->orphans, pod->key);
-}
-
-void job_orphans_release(struct job_controller *c)
-{
-	LIST_FOREACH_SAFE (l, &c->releases) {
-		struct job_orphan *r = LIST_ENTRY(l, struct job_orphan, link);
-
-		list_remove(&r->link);
-		client_cancel(&r->request);
-		arena_release(&r->arena);
-		free(r);
-	}
 }

@@ -22,16 +22,14 @@ struct counters {
 };
 
 struct job_sync {
-	struct list link;
+	struct work work;
 	struct job_controller *owner;
-	struct str key, ns, name; /* borrowed from the queue until it is done */
-	struct arena arena;
+	struct str ns, name; /* of the Job, which the arena holds */
 	struct json *job;
 	struct owner who;
 	struct selector selector;
 	struct owned_claim claim;
 	struct batch batch;
-	struct client_request request;
 	struct job_view view;
 	const char *action; /* for metrics */
 	struct counters before; /* as last written, for metrics */
@@ -43,39 +41,31 @@ struct job_sync {
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-static void sync_free(struct job_sync *s)
+void job_sync_release(struct work *w)
 {
-	list_remove(&s->link);
+	struct job_sync *s = CONTAINER_OF(w, struct job_sync, work);
+
 	batch_release(&s->batch);
 	owned_claim_release(&s->claim);
-	client_cancel(&s->request);
 	job_view_release(&s->view);
-	arena_release(&s->arena);
-	free(s);
 }
 
 static void sync_end(struct job_sync *s)
 {
 	struct job_controller *c = s->owner;
 	int64_t wait = s->view.check_after_ns;
-	struct str key = s->key;
-	bool again = s->again;
 
 	if (s->action)
-		job_metrics_sync(&c->metrics, s->view.spec.indexed, s->action, !again);
+		job_metrics_sync(&c->metrics, s->view.spec.indexed, s->action, !s->again);
 	if (wait > 0 && !s->ended)
-		workqueue_add_after(c->queue, key, wait / CLOCK_MS + 1);
-	sync_free(s);
-	workqueue_finish(c->queue, key, again);
+		workqueue_add_after(c->queue, s->work.key, wait / CLOCK_MS + 1);
+	work_end(&s->work, s->again);
 }
 
 static void sync_note(struct job_sync *s, const char *what, const struct error *err)
 {
 	s->again = true;
-	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)
-		log_debug(s->owner->ctx.log, what, LOG_STR("job", s->key), LOG_ERR(err));
-	else
-		log_warn(s->owner->ctx.log, what, LOG_STR("job", s->key), LOG_ERR(err));
+	work_log(&s->work, what, err);
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -97,8 +87,7 @@ static void sync_event(struct job_sync *s, enum recorder_type type, const char *
 {
 	struct recorder_object about = sync_about(s);
 
-	if (s->owner->ctx.recorder)
-		recorder_event(s->owner->ctx.recorder, &about, type, reason, message);
+	recorder_event(s->owner->ctx.recorder, &about, type, reason, message);
 }
 
 static void report_end(struct job_sync *s)
@@ -108,7 +97,7 @@ static void report_end(struct job_sync *s)
 
 	job_metrics_finished(&s->owner->metrics, v->spec.indexed, success, v->end.reason);
 	if (!success) {
-		sync_event(s, RECORDER_WARNING, arena_strdup(&s->arena, v->end.reason),
+		sync_event(s, RECORDER_WARNING, arena_strdup(&s->work.arena, v->end.reason),
 			   v->end.message);
 		return;
 	}
@@ -129,10 +118,10 @@ static void note_written(struct job_sync *s, const struct client_answer *answer)
 	struct str version;
 
 	record->backoff = s->view.backoff;
-	if (client_answer_tree(answer, &s->arena, &tree, NULL) < 0)
+	if (client_answer_tree(answer, &s->work.arena, &tree, NULL) < 0)
 		return;
 	version = json_text_at(json_getz(tree, "metadata"), "resourceVersion");
-	json_put_str(&s->arena, json_getz(s->job, "metadata"), "resourceVersion", version);
+	json_put_str(&s->work.arena, json_getz(s->job, "metadata"), "resourceVersion", version);
 	(void)str_to_u64(version, &record->written);
 }
 
@@ -172,10 +161,9 @@ static void sync_write(struct job_sync *s, void (*next)(struct job_sync *s))
 		return;
 	}
 	s->after_write = next;
-	s->request.arg = s;
-	s->request.on_done = on_status;
-	client_update_status(s->owner->ctx.client, &s->request, &s->owner->jobs.resource, s->ns,
-			     s->name, s->job);
+	s->work.request.on_done = on_status;
+	client_update_status(s->owner->ctx.client, &s->work.request, &s->owner->jobs.resource,
+			     s->ns, s->name, s->job);
 }
 
 static void on_last_write(struct job_sync *s)
@@ -209,7 +197,7 @@ static void sync_batch(struct job_sync *s, struct batch_item *items,
 				   .resource = &s->owner->pods.resource,
 				   .ns = s->ns,
 				   .about = sync_about(s),
-				   .arena = &s->arena,
+				   .arena = &s->work.arena,
 				   .items = items,
 				   .ended = ended,
 				   .done = done,
@@ -220,13 +208,13 @@ static void sync_batch(struct job_sync *s, struct batch_item *items,
 static struct batch_item *item_of(struct job_sync *s, enum batch_verb verb, struct job_pod *p,
 				  struct batch_item *next)
 {
-	struct batch_item *it = ARENA_NEW(&s->arena, struct batch_item);
+	struct batch_item *it = ARENA_NEW(&s->work.arena, struct batch_item);
 
 	*it = (struct batch_item){
 		.verb = verb, .name = p->name, .uid = p->uid, .arg = p, .next = next
 	};
 	if (verb == BATCH_PATCH)
-		it->body = job_pod_release_patch(&s->arena, p->uid);
+		it->body = job_pod_release_patch(&s->work.arena, p->uid);
 	return it;
 }
 
@@ -388,7 +376,7 @@ static void on_all_unheld(struct batch *b, const struct error *err)
 static void delete_surplus(struct job_sync *s)
 {
 	struct job_view *v = &s->view;
-	struct str *uids = ARENA_ARRAY(&s->arena, struct str, v->nremoved);
+	struct str *uids = ARENA_ARRAY(&s->work.arena, struct str, v->nremoved);
 	struct batch_item *items = NULL;
 
 	for (size_t i = v->nremoved; i-- > 0;) {
@@ -425,11 +413,11 @@ static void create_missing(struct job_sync *s)
 	struct batch_item *items = NULL;
 
 	for (size_t i = v->created; i-- > 0;) {
-		struct batch_item *it = ARENA_NEW(&s->arena, struct batch_item);
+		struct batch_item *it = ARENA_NEW(&s->work.arena, struct batch_item);
 		int64_t index = v->indexes ? v->indexes[i] : JOB_UNKNOWN_INDEX;
 
 		it->verb = BATCH_CREATE;
-		it->body = job_pod_make(&s->arena, &v->spec, &s->who, index,
+		it->body = job_pod_make(&s->work.arena, &v->spec, &s->who, index,
 					v->spec.per_index ? job_view_replaced(v, index) : NULL);
 		it->next = items;
 		items = it;
@@ -460,7 +448,7 @@ static bool read_pod(struct job_sync *s, size_t i, struct arena *scratch, struct
 	cached_unref(*slot);
 	*slot = o;
 	adopted = owned_ref_of(o, scratch).uid.n == 0;
-	*ret_pod = job_pod_read(&s->arena, &s->view.spec, tree);
+	*ret_pod = job_pod_read(&s->work.arena, &s->view.spec, tree);
 	ret_pod->object = o;
 	ret_pod->uid = o->uid;
 	ret_pod->name = cached_name(o);
@@ -478,7 +466,7 @@ static void sync_view(struct job_sync *s)
 	struct arena scratch;
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
-	v->pods = ARENA_ARRAY(&s->arena, struct job_pod, s->claim.owned.n);
+	v->pods = ARENA_ARRAY(&s->work.arena, struct job_pod, s->claim.owned.n);
 	for (size_t i = 0; i < s->claim.owned.n; i++) {
 		if (read_pod(s, i, &scratch, &v->pods[v->n]))
 			v->n++;
@@ -531,7 +519,7 @@ static void sync_claim(struct job_sync *s, const struct cached *o)
 {
 	const struct json *selector = json_getz(json_getz(s->job, "spec"), "selector");
 
-	s->selector = selector_of_tree(&s->arena, selector);
+	s->selector = selector_of_tree(&s->work.arena, selector);
 	s->who = (struct owner){ .resource = s->owner->jobs.resource,
 				 .api_version = STR("batch/v1"),
 				 .kind = STR("Job"),
@@ -545,7 +533,7 @@ static void sync_claim(struct job_sync *s, const struct cached *o)
 	s->claim.cache = informer_cache(s->owner->pods.informer);
 	s->claim.resource = &s->owner->pods.resource;
 	s->claim.finalizer = STR(JOB_FINALIZER);
-	s->claim.arena = &s->arena;
+	s->claim.arena = &s->work.arena;
 	s->claim.done = on_claimed;
 	s->claim.arg = s;
 	owned_claim(&s->claim);
@@ -554,17 +542,17 @@ static void sync_claim(struct job_sync *s, const struct cached *o)
 /* Whether there is anything to do for the Job. */
 static bool sync_concerns(struct job_sync *s, struct cached *o)
 {
-	if (cached_tree_held(o, &s->arena, &s->job, NULL) < 0 || job_spec_foreign(s->job))
+	if (cached_tree_held(o, &s->work.arena, &s->job, NULL) < 0 || job_spec_foreign(s->job))
 		return false;
 	if (job_status_finished(s->job)) {
 		job_controller_drop_record(s->owner, o->uid);
 		return false;
 	}
 	if (is_behind(s, o)) {
-		workqueue_add_after(s->owner->queue, s->key, BEHIND_MS);
+		workqueue_add_after(s->owner->queue, s->work.key, BEHIND_MS);
 		return false;
 	}
-	job_view_init(&s->view, &s->arena, s->job, clock_wall(loop_clock(s->owner->ctx.loop)));
+	job_view_init(&s->view, &s->work.arena, s->job, clock_wall(loop_clock(s->owner->ctx.loop)));
 	s->who.uid = o->uid;
 	if (s->view.spec.bad_mode)
 		sync_event(s, RECORDER_WARNING, "UnknownCompletionMode",
@@ -584,22 +572,13 @@ void job_sync_handle(void *arg, struct str key)
 		workqueue_finish(c->queue, key, false);
 		return;
 	}
-	s = XNEW(struct job_sync);
+	s = work_new(&c->syncs, sizeof(*s), key);
 	s->owner = c;
-	s->key = key;
 	s->ns = cached_ns(o);
 	s->name = cached_name(o);
-	arena_init(&s->arena, REQUEST_WORK_MAX);
 	map_init(&s->view.by_uid);
-	list_push_back(&c->syncs, &s->link);
 	if (sync_concerns(s, o))
 		sync_claim(s, o);
 	else
 		sync_end(s);
-}
-
-void job_syncs_release(struct job_controller *c)
-{
-	LIST_FOREACH_SAFE (l, &c->syncs)
-		sync_free(LIST_ENTRY(l, struct job_sync, link));
 }
