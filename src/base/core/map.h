@@ -30,9 +30,10 @@ void map_init(struct map *m);
 /* The same with the caller's seed, which makes iteration reproducible. */
 void map_init_seeded(struct map *m, uint64_t seed);
 
+/* Frees its memory. It is then empty, and may be filled again. */
 void map_release(struct map *m);
 
-/* The same, after freeing each value; a value has its key, or does not own it. */
+/* The same, after freeing each value. */
 void map_free_values(struct map *m);
 
 /* Empties it and keeps the memory. */

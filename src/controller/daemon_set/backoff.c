@@ -21,20 +21,12 @@ void daemon_backoff_init(struct daemon_backoff *b)
 
 void daemon_backoff_clear(struct daemon_backoff *b)
 {
-	size_t at = 0;
-	struct str node;
-	void *i;
-
-	while (map_next(&b->by_node, &at, &node, &i))
-		free(i);
-	map_release(&b->by_node);
-	map_init(&b->by_node);
+	map_free_values(&b->by_node);
 }
 
 void daemon_backoff_release(struct daemon_backoff *b)
 {
 	daemon_backoff_clear(b);
-	map_release(&b->by_node);
 }
 
 static bool interval_is_over(const struct interval *i, int64_t now_ms)

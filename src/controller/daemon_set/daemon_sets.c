@@ -99,12 +99,8 @@ static void on_set_update(struct informer_handler *h, struct cached *old, struct
 	static const char *const fields[] = { "metadata.generation", "metadata.uid",
 					      "metadata.deletionTimestamp", "spec" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (!str_eq(cached_field(old, fields[i], NULL), cached_field(o, fields[i], NULL))) {
-			note_set(d, o);
-			break;
-		}
-	}
+	if (!cached_same_fields(old, o, fields, ARRAY_SIZE(fields)))
+		note_set(d, o);
 	workqueue_add(d->queue, o->key);
 }
 
@@ -118,24 +114,20 @@ static void on_set_delete(struct informer_handler *h, struct cached *last, bool 
 
 /* --- pods ------------------------------------------------------------------------------------ */
 
-/* The DaemonSet that controls an object; in the scratch arena. NULL: none that exists. */
-static struct daemon_entry *controller_of(struct daemon_sets *d, const struct cached *o,
-					  struct owned_ref *ret_ref)
+/* The DaemonSet that controls an object; NULL: none that exists. */
+static struct daemon_entry *controller_of(struct daemon_sets *d, const struct cached *o)
 {
-	struct owned_ref ref = owned_ref_of(o, &d->scratch);
-	struct str key;
+	const struct cached *set = owned_controller_in(informer_cache(d->sets.informer),
+						       "DaemonSet", o, &d->scratch);
 
-	*ret_ref = ref;
-	if (ref.uid.n == 0 || !str_eqz(ref.kind, "DaemonSet"))
-		return NULL;
-	key = str_from(
-		arena_printf(&d->scratch, "%.*s/%.*s", STR_ARG(cached_ns(o)), STR_ARG(ref.name)));
-	return daemon_entry_of(d, key, ref.uid);
+	return set ? daemon_entry_of(d, set->key, set->uid) : NULL;
 }
 
-static struct str daemon_label_of(const void *source, struct str key)
+static bool selects(const struct daemon_entry *e, const struct cached *o)
 {
-	return cached_label(source, key, NULL);
+	struct cached_labels labels = { o, NULL };
+
+	return selector_matches(&e->selector, cached_labels_get, &labels);
 }
 
 /* An object without a controller: DaemonSets of its namespace that select it may adopt it. */
@@ -149,22 +141,17 @@ static void offer_orphan(struct daemon_sets *d, const struct cached *o)
 
 		if (!str_starts(e->key, prefix))
 			break;
-		if (!selector_matches(&e->selector, daemon_label_of, o))
+		if (!selects(e, o))
 			continue;
 		e->claim = true;
 		daemon_sets_add_soon(d, e);
 	}
-}
-
-static bool daemon_same_field(const struct cached *a, const struct cached *b, const char *path)
-{
-	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
+	arena_clear(&d->scratch);
 }
 
 static void pod_appears(struct daemon_sets *d, struct cached *o, bool is_new)
 {
-	struct owned_ref ref;
-	struct daemon_entry *e = controller_of(d, o, &ref);
+	struct daemon_entry *e = controller_of(d, o);
 
 	(void)daemon_book_pod_put(&d->book, o);
 	if (e) {
@@ -172,24 +159,21 @@ static void pod_appears(struct daemon_sets *d, struct cached *o, bool is_new)
 			expectations_created(&d->expectations, e->key);
 		if (o->deleting)
 			expectations_deleted(&d->expectations, e->key, o->uid);
-		e->claim |= !selector_matches(&e->selector, daemon_label_of, o);
+		e->claim |= !selects(e, o);
 		daemon_sets_add_soon(d, e);
-	} else if (ref.uid.n == 0 && !o->deleting) {
+	} else if (!o->deleting && owned_is_orphan(o, &d->scratch)) {
 		offer_orphan(d, o);
 	}
-	arena_clear(&d->scratch);
 }
 
 static void pod_vanishes(struct daemon_sets *d, const struct cached *o)
 {
-	struct owned_ref ref;
-	struct daemon_entry *e = controller_of(d, o, &ref);
+	struct daemon_entry *e = controller_of(d, o);
 
 	if (e) {
 		expectations_deleted(&d->expectations, e->key, o->uid);
 		daemon_sets_add_soon(d, e);
 	}
-	arena_clear(&d->scratch);
 }
 
 static void daemon_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
@@ -204,9 +188,9 @@ static void daemon_on_pod_update(struct informer_handler *h, struct cached *old,
 
 	if (old == o)
 		return;
-	if (other || !daemon_same_field(old, o, "metadata.ownerReferences"))
+	if (other || !cached_same_field(old, o, "metadata.ownerReferences"))
 		pod_vanishes(d, old);
-	else if (daemon_same_field(old, o, "metadata.labels") && !daemon_book_pod_put(&d->book, o))
+	else if (cached_same_field(old, o, "metadata.labels") && !daemon_book_pod_put(&d->book, o))
 		return;
 	pod_appears(d, o, other);
 }
@@ -225,20 +209,18 @@ static void daemon_on_pod_delete(struct informer_handler *h, struct cached *last
 static void daemon_on_revision(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct daemon_sets *d = CONTAINER_OF(h, struct daemon_sets, revisions.handler);
-	struct owned_ref ref;
-	struct daemon_entry *e = controller_of(d, o, &ref);
+	struct daemon_entry *e = controller_of(d, o);
 
 	if (e)
 		daemon_sets_add_soon(d, e);
-	else if (ref.uid.n == 0)
+	else if (owned_is_orphan(o, &d->scratch))
 		offer_orphan(d, o);
-	arena_clear(&d->scratch);
 }
 
 static void daemon_on_revision_update(struct informer_handler *h, struct cached *old,
 				      struct cached *o)
 {
-	if (!daemon_same_field(old, o, "metadata.ownerReferences"))
+	if (!cached_same_field(old, o, "metadata.ownerReferences"))
 		daemon_on_revision(h, old, false);
 	if (old != o)
 		daemon_on_revision(h, o, false);
@@ -289,8 +271,8 @@ static void daemon_on_node(struct informer_handler *h, struct cached *o, bool in
 
 static void daemon_on_node_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	if (!daemon_same_field(old, o, "metadata.labels") ||
-	    !daemon_same_field(old, o, "spec.taints"))
+	if (!cached_same_field(old, o, "metadata.labels") ||
+	    !cached_same_field(old, o, "spec.taints"))
 		daemon_on_node(h, o, false);
 }
 
@@ -307,84 +289,38 @@ static void daemon_on_node_delete(struct informer_handler *h, struct cached *las
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Until all informers have their state, pods would seem to be missing. */
-static void daemon_sets_on_synced(struct daemon_sets *d)
+static void daemon_follow(struct daemon_sets *d)
 {
-	if (d->sets.handler.synced && d->pods.handler.synced && d->nodes.handler.synced &&
-	    d->revisions.handler.synced)
-		workqueue_hold(d->queue, false);
-}
-
-static void daemon_on_sets_synced(struct informer_handler *h)
-{
-	daemon_sets_on_synced(CONTAINER_OF(h, struct daemon_sets, sets.handler));
-}
-
-static void daemon_on_pods_synced(struct informer_handler *h)
-{
-	daemon_sets_on_synced(CONTAINER_OF(h, struct daemon_sets, pods.handler));
-}
-
-static void daemon_on_nodes_synced(struct informer_handler *h)
-{
-	daemon_sets_on_synced(CONTAINER_OF(h, struct daemon_sets, nodes.handler));
-}
-
-static void daemon_on_revisions_synced(struct informer_handler *h)
-{
-	daemon_sets_on_synced(CONTAINER_OF(h, struct daemon_sets, revisions.handler));
-}
-
-static void daemon_follow(struct daemon_sets *d, struct daemon_followed *f, bool owned)
-{
-	static const struct cache_index by_controller = { OWNED_BY_CONTROLLER,
-							  owned_index_controller, NULL };
-	static const struct cache_index orphans = { OWNED_ORPHANS, owned_index_orphan, NULL };
-
-	f->informer = informers_get(
-		d->ctx.informers,
-		&(struct informer_spec){ .resource = &f->resource, .slim = true });
-	if (owned) {
-		informer_add_index(f->informer, &by_controller);
-		informer_add_index(f->informer, &orphans);
-	}
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void daemon_follow_all(struct daemon_sets *d)
-{
-	d->sets = (struct daemon_followed){
+	d->sets = (struct followed){
 		.resource = resource_builtin("apps", "v1", "daemonsets"),
 		.handler = { .on_add = on_set,
 			     .on_update = on_set_update,
-			     .on_delete = on_set_delete,
-			     .on_synced = daemon_on_sets_synced },
+			     .on_delete = on_set_delete },
 	};
-	d->pods = (struct daemon_followed){
+	d->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = owned_indexes,
 		.handler = { .on_add = daemon_on_pod,
 			     .on_update = daemon_on_pod_update,
-			     .on_delete = daemon_on_pod_delete,
-			     .on_synced = daemon_on_pods_synced },
+			     .on_delete = daemon_on_pod_delete },
 	};
-	d->nodes = (struct daemon_followed){
+	d->nodes = (struct followed){
 		.resource = resource_builtin("", "v1", "nodes"),
 		.handler = { .on_add = daemon_on_node,
 			     .on_update = daemon_on_node_update,
-			     .on_delete = daemon_on_node_delete,
-			     .on_synced = daemon_on_nodes_synced },
+			     .on_delete = daemon_on_node_delete },
 	};
-	d->revisions = (struct daemon_followed){
+	d->revisions = (struct followed){
 		.resource = resource_builtin("apps", "v1", "controllerrevisions"),
+		.indexes = owned_indexes,
 		.handler = { .on_add = daemon_on_revision,
 			     .on_update = daemon_on_revision_update,
-			     .on_delete = daemon_on_revision_delete,
-			     .on_synced = daemon_on_revisions_synced },
+			     .on_delete = daemon_on_revision_delete },
 	};
-	daemon_follow(d, &d->sets, false);
-	daemon_follow(d, &d->pods, true);
-	daemon_follow(d, &d->nodes, false);
-	daemon_follow(d, &d->revisions, true);
+	follow(&d->following, &d->sets);
+	follow(&d->following, &d->pods);
+	follow(&d->following, &d->nodes);
+	follow(&d->following, &d->revisions);
 }
 
 struct daemon_sets *daemon_sets_new(const struct context *ctx)
@@ -395,7 +331,6 @@ struct daemon_sets *daemon_sets_new(const struct context *ctx)
 	daemon_book_init(&d->book);
 	omap_init(&d->entries);
 	expectations_init(&d->expectations);
-	list_init(&d->jobs);
 	arena_init(&d->scratch, REQUEST_WORK_MAX);
 	d->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "daemonset",
@@ -403,8 +338,11 @@ struct daemon_sets *daemon_sets_new(const struct context *ctx)
 							   .handle = daemon_sets_handle,
 							   .arg = d,
 							   .metrics = ctx->metrics });
-	workqueue_hold(d->queue, true);
-	daemon_follow_all(d);
+	d->jobs = (struct works){ d->queue, ctx->log, "daemonset", daemon_job_release };
+	works_init(&d->jobs);
+	following_init(&d->following, ctx->informers);
+	following_hold(&d->following, d->queue);
+	daemon_follow(d);
 	return d;
 }
 
@@ -414,11 +352,8 @@ void daemon_sets_free(struct daemon_sets *d)
 
 	if (!d)
 		return;
-	informer_remove_handler(&d->sets.handler);
-	informer_remove_handler(&d->pods.handler);
-	informer_remove_handler(&d->nodes.handler);
-	informer_remove_handler(&d->revisions.handler);
-	daemon_sets_jobs_release(d);
+	following_end(&d->following);
+	works_release(&d->jobs);
 	workqueue_free(d->queue);
 	for (bool ok = omap_first(&d->entries, &c); ok; ok = omap_next(&c))
 		daemon_entry_free(omap_value(&c));

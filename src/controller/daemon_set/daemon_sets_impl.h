@@ -5,7 +5,6 @@
 #ifndef CONTROLLER_DAEMON_SET_DAEMON_SETS_IMPL_H
 #define CONTROLLER_DAEMON_SET_DAEMON_SETS_IMPL_H
 
-#include "client/informer/informer.h"
 #include "controller/daemon_set/backoff.h"
 #include "controller/daemon_set/book.h"
 #include "controller/daemon_set/history.h"
@@ -13,24 +12,21 @@
 #include "controller/pods/expectations.h"
 #include "controller/pods/owned.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 
 struct workqueue;
 
-struct daemon_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct daemon_sets {
 	struct context ctx;
-	struct daemon_followed sets, pods, nodes;
-	struct daemon_followed revisions; /* with the indexes of pods/owned.h, as pods */
+	struct following following;
+	struct followed sets, nodes;
+	struct followed pods, revisions; /* owned_indexes */
 	struct daemon_book book;
 	struct omap entries; /* key of a DaemonSet to struct daemon_entry */
 	struct expectations expectations;
 	struct workqueue *queue; /* keys of DaemonSets */
-	struct list jobs;
+	struct works jobs;
 	struct arena scratch; /* for one event */
 };
 
@@ -52,10 +48,8 @@ struct daemon_entry *daemon_entry_of(const struct daemon_sets *d, struct str key
 /* --- one sync -------------------------------------------------------------------------------- */
 
 struct daemon_job {
-	struct list link;
+	struct work work;
 	struct daemon_sets *d;
-	struct str key; /* borrowed from the queue until it is done */
-	struct arena arena;
 	struct json *set; /* the DaemonSet as it was when the job began */
 	struct owner owner;
 	struct selector selector;
@@ -63,7 +57,6 @@ struct daemon_job {
 	struct daemon_rules rules;
 	struct owned_claim claim; /* of pods, then of revisions */
 	struct batch batch; /* of creations, deletions or patches of pods */
-	struct client_request request;
 	struct daemon_history history;
 	struct str revision; /* the label of current pods; empty: not known yet */
 	struct batch_item *deletions; /* after the creations */
@@ -79,12 +72,10 @@ struct daemon_job {
 /* The queue's handler: reconciles one DaemonSet. */
 void daemon_sets_handle(void *arg, struct str key);
 
-/* Cancels all jobs, without notifying the queue. */
-void daemon_sets_jobs_release(struct daemon_sets *d);
+/* The `release` of the jobs. */
+void daemon_job_release(struct work *w);
 
-/* Frees the job; `again`: after a back-off, because something failed. */
-void daemon_job_end(struct daemon_job *j, bool again);
-/* The same, reporting the failure. */
+/* Ends the job with a failure: reports it, and retries. */
 void daemon_job_fail(struct daemon_job *j, const struct error *err, const char *what);
 
 /* The history is right, and j->revision is known. */

@@ -18,43 +18,26 @@ enum {
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-static void daemon_job_free(struct daemon_job *j)
+void daemon_job_release(struct work *w)
 {
-	list_remove(&j->link);
-	client_cancel(&j->request);
+	struct daemon_job *j = CONTAINER_OF(w, struct daemon_job, work);
+
 	batch_release(&j->batch);
 	owned_claim_release(&j->claim);
-	arena_release(&j->arena);
-	free(j);
-}
-
-void daemon_job_end(struct daemon_job *j, bool again)
-{
-	struct workqueue *queue = j->d->queue;
-	struct str key = j->key;
-
-	daemon_job_free(j);
-	workqueue_finish(queue, key, again);
 }
 
 /* Conflicts are expected: the server was ahead of our copy. */
 void daemon_job_fail(struct daemon_job *j, const struct error *err, const char *what)
 {
 	if (err->code != ERR_CONFLICT && err->code != ERR_CANCELED)
-		log_warn(j->d->ctx.log, what, LOG_STR("daemonset", j->key), LOG_ERR(err));
-	daemon_job_end(j, true);
+		log_warn(j->d->ctx.log, what, LOG_STR("daemonset", j->work.key), LOG_ERR(err));
+	work_end(&j->work, true);
 }
 
 struct recorder_object daemon_job_about(const struct daemon_job *j)
 {
-	return (struct recorder_object){
-		.api_version = j->owner.api_version,
-		.kind = j->owner.kind,
-		.ns = j->owner.ns,
-		.name = j->owner.name,
-		.uid = j->owner.uid,
-		.resource_version = json_text_at(json_getz(j->set, "metadata"), "resourceVersion"),
-	};
+	return owner_about(&j->owner,
+			   json_text_at(json_getz(j->set, "metadata"), "resourceVersion"));
 }
 
 static void job_event(const struct daemon_job *j, enum recorder_type type, const char *reason,
@@ -62,8 +45,7 @@ static void job_event(const struct daemon_job *j, enum recorder_type type, const
 {
 	struct recorder_object about = daemon_job_about(j);
 
-	if (j->d->ctx.recorder)
-		recorder_event(j->d->ctx.recorder, &about, type, reason, text);
+	recorder_event(j->d->ctx.recorder, &about, type, reason, text);
 }
 
 /* --- the status ------------------------------------------------------------------------------ */
@@ -71,12 +53,13 @@ static void job_event(const struct daemon_job *j, enum recorder_type type, const
 static struct daemon_plan plan_of(struct daemon_job *j)
 {
 	struct daemon_place *places;
-	struct daemon_plan p = { .arena = &j->arena,
+	struct daemon_plan p = { .arena = &j->work.arena,
 				 .spec = &j->spec,
 				 .revision = j->revision,
 				 .now_ns = clock_wall(loop_clock(j->d->ctx.loop)) };
 
-	p.nplaces = daemon_book_places(&j->d->book, &j->arena, j->owner.uid, &j->rules, &places);
+	p.nplaces = daemon_book_places(&j->d->book, &j->work.arena, j->owner.uid, &j->rules,
+				       &places);
 	p.places = places;
 	return p;
 }
@@ -93,7 +76,7 @@ static bool put_count(struct arena *a, struct json *status, const char *name, in
 /* A copy of the DaemonSet with this status; NULL if it has it already. */
 static struct json *with_status(struct daemon_job *j, const struct daemon_status *s)
 {
-	struct arena *a = &j->arena;
+	struct arena *a = &j->work.arena;
 	int64_t generation = json_i64_at(json_getz(j->set, "metadata"), "generation", 0);
 	struct json *copy, *status;
 	bool changed = false;
@@ -116,7 +99,7 @@ static struct json *with_status(struct daemon_job *j, const struct daemon_status
 static void on_status(struct client_request *r, const struct client_answer *answer UNUSED,
 		      const struct error *err)
 {
-	struct daemon_job *j = CONTAINER_OF(r, struct daemon_job, request);
+	struct daemon_job *j = r->arg;
 	struct error first = j->first;
 
 	if (first.code != ERR_OK)
@@ -124,7 +107,7 @@ static void on_status(struct client_request *r, const struct client_answer *answ
 	else if (err && err->code != ERR_NOT_FOUND)
 		daemon_job_fail(j, err, "cannot write the daemon set's status");
 	else
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 }
 
 static void job_status(struct daemon_job *j)
@@ -135,14 +118,14 @@ static void job_status(struct daemon_job *j)
 
 	daemon_plan_status(&p, &s);
 	if (s.wait_ns > 0)
-		workqueue_add_after(j->d->queue, j->key, s.wait_ns / 1000000 + SKEW_MS);
+		workqueue_add_after(j->d->queue, j->work.key, s.wait_ns / 1000000 + SKEW_MS);
 	changed = with_status(j, &s);
 	if (!changed) {
-		on_status(&j->request, NULL, NULL);
+		on_status(&j->work.request, NULL, NULL);
 		return;
 	}
-	j->request.on_done = on_status;
-	client_update_status(j->d->ctx.client, &j->request, &j->d->sets.resource, j->owner.ns,
+	j->work.request.on_done = on_status;
+	client_update_status(j->d->ctx.client, &j->work.request, &j->d->sets.resource, j->owner.ns,
 			     j->owner.name, changed);
 }
 
@@ -157,9 +140,9 @@ static void on_pod_written(struct batch *b, struct batch_item *it,
 	if (it->fate == BATCH_DONE && it->verb == BATCH_CREATE)
 		return; /* the cache will show it */
 	if (it->verb == BATCH_CREATE)
-		expectations_created(e, j->key);
+		expectations_created(e, j->work.key);
 	else if (it->fate != BATCH_DONE || !answer || answer->status == 404)
-		expectations_deleted(e, j->key, it->uid);
+		expectations_deleted(e, j->work.key, it->uid);
 }
 
 static void start_batch(struct daemon_job *j, struct batch_item *items);
@@ -182,7 +165,7 @@ static void start_batch(struct daemon_job *j, struct batch_item *items)
 				   .resource = &j->d->pods.resource,
 				   .ns = j->owner.ns,
 				   .about = daemon_job_about(j),
-				   .arena = &j->arena,
+				   .arena = &j->work.arena,
 				   .items = items,
 				   .ended = on_pod_written,
 				   .done = batch_ended,
@@ -193,14 +176,14 @@ static void start_batch(struct daemon_job *j, struct batch_item *items)
 /* Not the name of a failed pod: who waits until that is gone would see its successor. */
 static unsigned first_attempt(const struct daemon_job *j, struct str node)
 {
-	const struct daemon_entry *e = daemon_entry_of(j->d, j->key, j->owner.uid);
+	const struct daemon_entry *e = daemon_entry_of(j->d, j->work.key, j->owner.uid);
 
 	return e ? daemon_backoff_count(&e->backoff, node) : 0;
 }
 
 static struct batch_item *creation_of(struct daemon_job *j, const struct daemon_place *place)
 {
-	struct arena *a = &j->arena;
+	struct arena *a = &j->work.arena;
 	const struct cache *pods = informer_cache(j->d->pods.informer);
 	const struct json *template = json_getz(json_getz(j->set, "spec"), "template");
 	struct str node = arena_str(a, place->node), name;
@@ -218,11 +201,11 @@ static struct batch_item *creation_of(struct daemon_job *j, const struct daemon_
 
 static struct batch_item *deletion_of(struct daemon_job *j, const struct daemon_deletion *d)
 {
-	struct batch_item *it = ARENA_NEW(&j->arena, struct batch_item);
+	struct batch_item *it = ARENA_NEW(&j->work.arena, struct batch_item);
 
 	it->verb = BATCH_DELETE;
-	it->name = arena_str(&j->arena, d->pod->name);
-	it->uid = arena_str(&j->arena, d->pod->uid);
+	it->name = arena_str(&j->work.arena, d->pod->name);
+	it->uid = arena_str(&j->work.arena, d->pod->uid);
 	return it;
 }
 
@@ -247,7 +230,7 @@ static void job_execute(struct daemon_job *j, const struct daemon_plan *p,
 {
 	size_t creations = MIN(p->ncreations, (size_t)BURST);
 	size_t deletions = MIN(p->ndeletions, (size_t)BURST);
-	struct str *uids = ARENA_ARRAY(&j->arena, struct str, deletions);
+	struct str *uids = ARENA_ARRAY(&j->work.arena, struct str, deletions);
 	struct batch_item *first = NULL, **last = &first;
 
 	if (creations + deletions == 0) {
@@ -262,7 +245,7 @@ static void job_execute(struct daemon_job *j, const struct daemon_plan *p,
 		*last = deletion_of(j, &p->deletions[i]);
 		uids[i] = (*last)->uid;
 	}
-	expectations_set(&j->d->expectations, j->key, creations, uids, deletions,
+	expectations_set(&j->d->expectations, j->work.key, creations, uids, deletions,
 			 loop_now(j->d->ctx.loop));
 	j->next = next;
 	start_batch(j, first ? first : TAKE(j->deletions));
@@ -272,7 +255,7 @@ static void job_execute(struct daemon_job *j, const struct daemon_plan *p,
 
 static bool job_settled(const struct daemon_job *j)
 {
-	return expectations_met(&j->d->expectations, j->key, loop_now(j->d->ctx.loop));
+	return expectations_met(&j->d->expectations, j->work.key, loop_now(j->d->ctx.loop));
 }
 
 static void after_roll(struct daemon_job *j)
@@ -299,11 +282,11 @@ static void after_manage(struct daemon_job *j)
 
 void daemon_job_act(struct daemon_job *j)
 {
-	struct daemon_entry *e = daemon_entry_of(j->d, j->key, j->owner.uid);
+	struct daemon_entry *e = daemon_entry_of(j->d, j->work.key, j->owner.uid);
 	struct daemon_plan p;
 
 	if (!e) {
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
 	if (!job_settled(j)) {
@@ -314,7 +297,7 @@ void daemon_job_act(struct daemon_job *j)
 	p = plan_of(j);
 	daemon_plan_manage(&p, &e->backoff, loop_now(j->d->ctx.loop));
 	if (p.wait_ms > 0)
-		workqueue_add_after(j->d->queue, j->key, p.wait_ms);
+		workqueue_add_after(j->d->queue, j->work.key, p.wait_ms);
 	job_execute(j, &p, after_manage);
 }
 
@@ -324,7 +307,7 @@ void daemon_job_act(struct daemon_job *j)
 static void on_pods_claimed(struct owned_claim *c, const struct error *err)
 {
 	struct daemon_job *j = c->arg;
-	struct daemon_entry *e = daemon_entry_of(j->d, j->key, j->owner.uid);
+	struct daemon_entry *e = daemon_entry_of(j->d, j->work.key, j->owner.uid);
 	bool moved = c->adopt.n + c->release.n > 0;
 
 	if (err && e)
@@ -332,8 +315,8 @@ static void on_pods_claimed(struct owned_claim *c, const struct error *err)
 	if (err) {
 		daemon_job_fail(j, err, "cannot claim pods");
 	} else if (moved) {
-		workqueue_add_after(j->d->queue, j->key, LOOK_AGAIN_MS);
-		daemon_job_end(j, false);
+		workqueue_add_after(j->d->queue, j->work.key, LOOK_AGAIN_MS);
+		work_end(&j->work, false);
 	} else {
 		owned_claim_release(c);
 		daemon_job_history(j);
@@ -346,7 +329,7 @@ static void claim_pods(struct daemon_job *j)
 					 .owner = &j->owner,
 					 .cache = informer_cache(j->d->pods.informer),
 					 .resource = &j->d->pods.resource,
-					 .arena = &j->arena,
+					 .arena = &j->work.arena,
 					 .done = on_pods_claimed,
 					 .arg = j };
 	owned_claim(&j->claim);
@@ -357,7 +340,7 @@ static void job_read(struct daemon_job *j)
 	const struct json *meta = json_getz(j->set, "metadata");
 	const struct json *spec = json_getz(j->set, "spec");
 
-	j->selector = selector_of_tree(&j->arena, json_getz(spec, "selector"));
+	j->selector = selector_of_tree(&j->work.arena, json_getz(spec, "selector"));
 	j->owner = (struct owner){ .resource = j->d->sets.resource,
 				   .api_version = STR("apps/v1"),
 				   .kind = STR("DaemonSet"),
@@ -366,18 +349,15 @@ static void job_read(struct daemon_job *j)
 				   .uid = json_text_at(meta, "uid"),
 				   .selector = &j->selector };
 	daemon_spec_read(spec, &j->spec);
-	daemon_rules_read(&j->arena, json_getz(spec, "template"), &j->rules);
+	daemon_rules_read(&j->work.arena, json_getz(spec, "template"), &j->rules);
 }
 
 static struct daemon_job *daemon_job_new(struct daemon_sets *d, struct str key)
 {
-	struct daemon_job *j = XNEW(struct daemon_job);
+	struct daemon_job *j = work_new(&d->jobs, sizeof(*j), key);
 
 	j->d = d;
-	j->key = key;
 	j->next = job_status;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	list_push_back(&d->jobs, &j->link);
 	return j;
 }
 
@@ -407,8 +387,8 @@ void daemon_sets_handle(void *arg, struct str key)
 		return;
 	}
 	j = daemon_job_new(d, key);
-	if (cached_tree_held(o, &j->arena, &j->set, NULL) < 0) {
-		daemon_job_end(j, false);
+	if (cached_tree_held(o, &j->work.arena, &j->set, NULL) < 0) {
+		work_end(&j->work, false);
 		return;
 	}
 	job_read(j);
@@ -416,19 +396,13 @@ void daemon_sets_handle(void *arg, struct str key)
 		job_event(j, RECORDER_WARNING, "SelectingAll",
 			  STR("This daemon set is selecting all pods. A non-empty selector is "
 			      "required."));
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 	} else if (!selects_own_pods(j)) {
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 	} else if (e->claim) {
 		e->claim = false;
 		claim_pods(j);
 	} else {
 		daemon_job_history(j);
 	}
-}
-
-void daemon_sets_jobs_release(struct daemon_sets *d)
-{
-	LIST_FOREACH_SAFE (l, &d->jobs)
-		daemon_job_free(LIST_ENTRY(l, struct daemon_job, link));
 }

@@ -10,7 +10,7 @@ enum { HISTORY_LIMIT = 10 };
 
 static struct daemon_job *job_of(struct client_request *r)
 {
-	return CONTAINER_OF(r, struct daemon_job, request);
+	return r->arg;
 }
 
 static struct str label_of_tree(const struct json *revision)
@@ -29,7 +29,7 @@ static void on_collision_noted(struct client_request *r, const struct client_ans
 	if (err)
 		daemon_job_fail(j, err, "cannot write the collision count");
 	else
-		daemon_job_end(j, true);
+		work_end(&j->work, true);
 }
 
 /* Counts only on the newest state, so that one collision is counted once. */
@@ -42,19 +42,19 @@ static void on_set_read(struct client_request *r, const struct client_answer *an
 	struct error bad;
 	int64_t count;
 
-	if (!err && client_answer_tree(answer, &j->arena, &set, &bad) < 0)
+	if (!err && client_answer_tree(answer, &j->work.arena, &set, &bad) < 0)
 		err = &bad;
 	if (err) {
 		daemon_job_fail(j, err, "cannot read the daemon set");
 		return;
 	}
-	status = json_need_object(&j->arena, set, "status");
+	status = json_need_object(&j->work.arena, set, "status");
 	count = json_i64_at(status, "collisionCount", 0);
 	if (count != json_i64_at(mine, "collisionCount", 0) || count == INT32_MAX) {
-		daemon_job_end(j, true);
+		work_end(&j->work, true);
 		return;
 	}
-	json_put_i64(&j->arena, status, "collisionCount", count + 1);
+	json_put_i64(&j->work.arena, status, "collisionCount", count + 1);
 	r->on_done = on_collision_noted;
 	client_update_status(j->d->ctx.client, r, &j->d->sets.resource, j->owner.ns, j->owner.name,
 			     set);
@@ -67,11 +67,12 @@ static void on_found_by_name(struct client_request *r, const struct client_answe
 	struct json *found;
 	struct error bad;
 
-	if (!err && client_answer_tree(answer, &j->arena, &found, &bad) < 0)
+	if (!err && client_answer_tree(answer, &j->work.arena, &found, &bad) < 0)
 		err = &bad;
 	if (err) {
 		daemon_job_fail(j, err, "cannot read the revision");
-	} else if (daemon_history_matches(&j->arena, j->set, found) && label_of_tree(found).n > 0) {
+	} else if (daemon_history_matches(&j->work.arena, j->set, found) &&
+		   label_of_tree(found).n > 0) {
 		j->revision = label_of_tree(found);
 		daemon_job_act(j);
 	} else {
@@ -89,7 +90,7 @@ static void on_revision_created(struct client_request *r, const struct client_an
 	struct json *made;
 	struct str name;
 
-	if (!err && client_answer_tree(answer, &j->arena, &made, NULL) == 0) {
+	if (!err && client_answer_tree(answer, &j->work.arena, &made, NULL) == 0) {
 		j->revision = label_of_tree(made);
 		daemon_job_act(j);
 	} else if (err && err->code == ERR_ALREADY_EXISTS) {
@@ -98,23 +99,24 @@ static void on_revision_created(struct client_request *r, const struct client_an
 		r->on_done = on_found_by_name;
 		client_get(j->d->ctx.client, r, &j->d->revisions.resource, j->owner.ns, name);
 	} else if (err && client_answer_has_cause(answer, STR("NamespaceTerminating"))) {
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 	} else if (err) {
 		daemon_job_fail(j, err, "cannot create the revision");
 	} else {
-		daemon_job_end(j, true);
+		work_end(&j->work, true);
 	}
 }
 
 /* Until the reply, j->revision is the name. */
 static void create_revision(struct daemon_job *j)
 {
-	struct json *made = daemon_history_snapshot(&j->arena, j->set, &j->owner,
+	struct json *made = daemon_history_snapshot(&j->work.arena, j->set, &j->owner,
 						    j->history.number);
 
 	j->revision = json_text_at(json_getz(made, "metadata"), "name");
-	j->request.on_done = on_revision_created;
-	client_create(j->d->ctx.client, &j->request, &j->d->revisions.resource, j->owner.ns, made);
+	j->work.request.on_done = on_revision_created;
+	client_create(j->d->ctx.client, &j->work.request, &j->d->revisions.resource, j->owner.ns,
+		      made);
 }
 
 static void on_revision_numbered(struct client_request *r, const struct client_answer *a UNUSED,
@@ -132,8 +134,8 @@ static void update_revision(struct daemon_job *j, const struct json *tree,
 			    void (*done)(struct client_request *r, const struct client_answer *a,
 					 const struct error *err))
 {
-	j->request.on_done = done;
-	client_update(j->d->ctx.client, &j->request, &j->d->revisions.resource, j->owner.ns,
+	j->work.request.on_done = done;
+	client_update(j->d->ctx.client, &j->work.request, &j->d->revisions.resource, j->owner.ns,
 		      json_text_at(json_getz(tree, "metadata"), "name"), tree);
 }
 
@@ -146,7 +148,8 @@ static void use_current(struct daemon_job *j)
 		daemon_job_act(j);
 	else
 		update_revision(
-			j, daemon_history_renumber(&j->arena, current->tree, j->history.number),
+			j,
+			daemon_history_renumber(&j->work.arena, current->tree, j->history.number),
 			on_revision_numbered);
 }
 
@@ -161,7 +164,7 @@ static void on_revision_labelled(struct client_request *r, const struct client_a
 	if (err)
 		daemon_job_fail(j, err, "cannot label the revision");
 	else
-		daemon_job_end(j, false);
+		work_end(&j->work, false);
 }
 
 static const struct daemon_revision *without_label(const struct daemon_history *h)
@@ -192,14 +195,14 @@ static size_t count_duplicates(const struct daemon_history *h)
 /* The next sync sees the rest. */
 static void duplicates_end(struct daemon_job *j)
 {
-	daemon_job_end(j, j->first.code != ERR_OK);
+	work_end(&j->work, j->first.code != ERR_OK);
 }
 
 static void delete_duplicates(struct daemon_job *j)
 {
 	const struct daemon_history *h = &j->history;
 
-	j->excess = ARENA_ARRAY(&j->arena, const struct daemon_revision *, h->n);
+	j->excess = ARENA_ARRAY(&j->work.arena, const struct daemon_revision *, h->n);
 	j->nexcess = j->excess_at = 0;
 	for (size_t i = 0; i < h->n; i++) {
 		if (is_duplicate(h, &h->v[i]))
@@ -219,7 +222,7 @@ static bool has_duplicate_label(const struct daemon_history *h, struct str revis
 
 static struct batch_item *relabel(struct daemon_job *j, const struct daemon_pod *pod)
 {
-	struct arena *a = &j->arena;
+	struct arena *a = &j->work.arena;
 	struct batch_item *it = ARENA_NEW(a, struct batch_item);
 	struct json *meta;
 
@@ -237,7 +240,8 @@ static struct batch_item *relabel_all(struct daemon_job *j)
 {
 	struct batch_item *first = NULL, **last = &first;
 	struct daemon_place *places;
-	size_t n = daemon_book_places(&j->d->book, &j->arena, j->owner.uid, &j->rules, &places);
+	size_t n = daemon_book_places(&j->d->book, &j->work.arena, j->owner.uid, &j->rules,
+				      &places);
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < places[i].n; k++) {
@@ -271,7 +275,7 @@ static void merge_duplicates(struct daemon_job *j)
 				   .resource = &j->d->pods.resource,
 				   .ns = j->owner.ns,
 				   .silent = true,
-				   .arena = &j->arena,
+				   .arena = &j->work.arena,
 				   .items = relabel_all(j),
 				   .done = on_relabelled,
 				   .arg = j };
@@ -285,7 +289,7 @@ static void history_look(struct daemon_job *j)
 	const struct daemon_revision *bare = without_label(&j->history);
 
 	if (bare)
-		update_revision(j, daemon_history_label(&j->arena, bare->tree),
+		update_revision(j, daemon_history_label(&j->work.arena, bare->tree),
 				on_revision_labelled);
 	else if (!j->history.current)
 		create_revision(j);
@@ -298,7 +302,7 @@ static void history_look(struct daemon_job *j)
 static void on_revisions_claimed(struct owned_claim *c, const struct error *err)
 {
 	struct daemon_job *j = c->arg;
-	struct json **trees = ARENA_ARRAY(&j->arena, struct json *, c->owned.n);
+	struct json **trees = ARENA_ARRAY(&j->work.arena, struct json *, c->owned.n);
 	size_t n = 0;
 
 	if (err) {
@@ -307,10 +311,10 @@ static void on_revisions_claimed(struct owned_claim *c, const struct error *err)
 	}
 	for (size_t i = 0; i < c->owned.n; i++) {
 		if (!c->owned.v[i]->deleting &&
-		    cached_tree_held(c->owned.v[i], &j->arena, &trees[n], NULL) == 0)
+		    cached_tree_held(c->owned.v[i], &j->work.arena, &trees[n], NULL) == 0)
 			n++;
 	}
-	daemon_history_read(&j->arena, j->set, trees, n, &j->history);
+	daemon_history_read(&j->work.arena, j->set, trees, n, &j->history);
 	history_look(j);
 }
 
@@ -320,7 +324,7 @@ void daemon_job_history(struct daemon_job *j)
 					 .owner = &j->owner,
 					 .cache = informer_cache(j->d->revisions.informer),
 					 .resource = &j->d->revisions.resource,
-					 .arena = &j->arena,
+					 .arena = &j->work.arena,
 					 .done = on_revisions_claimed,
 					 .arg = j };
 	owned_claim(&j->claim);
@@ -355,8 +359,8 @@ static void delete_next_excess(struct daemon_job *j)
 		return;
 	}
 	r = j->excess[j->excess_at++];
-	j->request.on_done = on_excess_deleted;
-	client_delete(j->d->ctx.client, &j->request, &j->d->revisions.resource, j->owner.ns,
+	j->work.request.on_done = on_excess_deleted;
+	client_delete(j->d->ctx.client, &j->work.request, &j->d->revisions.resource, j->owner.ns,
 		      r->name, &(struct client_delete_opts){ .uid = r->uid });
 }
 
@@ -366,6 +370,7 @@ void daemon_job_cleanup(struct daemon_job *j)
 				    HISTORY_LIMIT);
 
 	j->excess_at = 0;
-	j->nexcess = daemon_history_excess(&j->arena, &j->history, limit, is_used, j, &j->excess);
+	j->nexcess = daemon_history_excess(&j->work.arena, &j->history, limit, is_used, j,
+					   &j->excess);
 	delete_next_excess(j);
 }
