@@ -15,9 +15,11 @@ enum { WORKERS = 5 /* as upstream's controller */ };
 
 /* --- Services -------------------------------------------------------------------------------- */
 
-static struct str slices_label_of(const void *pod, struct str key)
+static bool service_selects(const struct service_entry *s, const struct cached *pod)
 {
-	return cached_label(pod, key, NULL);
+	struct cached_labels labels = { pod, NULL };
+
+	return selector_matches(&s->selector, cached_labels_get, &labels);
 }
 
 static void entry_add_pod(struct service_entry *s, struct str key)
@@ -68,7 +70,7 @@ static void select_pods(struct endpoint_slices *e, struct service_entry *s, stru
 
 	entry_clear_pods(s);
 	while ((pod = cache_next_in(informer_cache(e->pods.informer), ns, &walk))) {
-		if (selector_matches(&s->selector, slices_label_of, pod))
+		if (service_selects(s, pod))
 			entry_add_pod(s, pod->key);
 	}
 }
@@ -105,19 +107,14 @@ static void on_service(struct informer_handler *h, struct cached *o, bool initia
 	workqueue_add(e->queue, o->key);
 }
 
-static bool slices_same_field(const struct cached *a, const struct cached *b, const char *path)
-{
-	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
-}
-
 static void on_service_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, services.handler);
 
 	if (!str_eq(old->uid, o->uid))
 		forget_service(e, o->key);
-	if (!slices_same_field(old, o, "spec.selector") ||
-	    !slices_same_field(old, o, "spec.type") || !str_eq(old->uid, o->uid))
+	if (!cached_same_field(old, o, "spec.selector") ||
+	    !cached_same_field(old, o, "spec.type") || !str_eq(old->uid, o->uid))
 		read_service(e, o);
 	workqueue_add(e->queue, o->key);
 }
@@ -149,7 +146,7 @@ static void note_pod_at(struct endpoint_slices *e, const struct cached *pod, str
 				  &walk))) {
 		struct service_entry *s = omap_get(&e->entries, o->key);
 
-		if (!s || !selector_matches(&s->selector, slices_label_of, pod))
+		if (!s || !service_selects(s, pod))
 			continue;
 		if (there)
 			entry_add_pod(s, pod->key);
@@ -191,11 +188,9 @@ static bool slices_same_pod(struct endpoint_slices *e, const struct cached *old,
 
 	if (old->deleting != o->deleting || !str_eq(old->uid, o->uid))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (!slices_same_field(old, o, fields[i]))
-			return false;
-	}
-	return slices_same_field(old, o, "status.conditions") ||
+	if (!cached_same_fields(old, o, fields, ARRAY_SIZE(fields)))
+		return false;
+	return cached_same_field(old, o, "status.conditions") ||
 	       slices_pod_ready(e, old) == slices_pod_ready(e, o);
 }
 
@@ -213,7 +208,7 @@ static void slices_on_pod_update(struct informer_handler *h, struct cached *old,
 
 	if (old == o || slices_same_pod(e, old, o))
 		return;
-	if (!slices_same_field(old, o, "metadata.labels"))
+	if (!cached_same_field(old, o, "metadata.labels"))
 		note_pod(e, old, false);
 	note_pod(e, o, true);
 }
@@ -223,43 +218,6 @@ static void slices_on_pod_delete(struct informer_handler *h, struct cached *last
 {
 	note_pod(CONTAINER_OF(h, struct endpoint_slices, pods.handler), last, false);
 }
-
-/* --- slices ---------------------------------------------------------------------------------- */
-
-/* The key of the Service that a slice of ours names; empty if the slice is not ours. */
-static struct str slices_service_of(const struct cached *slice, struct arena *a)
-{
-	struct str name = cached_label(slice, NETWORK_SERVICE_NAME_LABEL, a);
-
-	if (name.n == 0 ||
-	    !str_eqz(cached_label(slice, NETWORK_MANAGED_BY_LABEL, a), CLUSTER_MANAGER))
-		return STR_NULL;
-	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_ns(slice)), STR_ARG(name)));
-}
-
-static void slices_on_slice(struct informer_handler *h, struct cached *o, bool initial UNUSED)
-{
-	struct endpoint_slices *e = CONTAINER_OF(h, struct endpoint_slices, slices.handler);
-	struct str key = slices_service_of(o, &e->scratch);
-
-	if (key.n > 0)
-		workqueue_add(e->queue, key);
-	arena_clear(&e->scratch);
-}
-
-static void slices_on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
-{
-	slices_on_slice(h, old, false);
-	slices_on_slice(h, o, false);
-}
-
-static void slices_on_slice_delete(struct informer_handler *h, struct cached *last,
-				   bool unknown UNUSED)
-{
-	slices_on_slice(h, last, false);
-}
-
-/* --- indexes --------------------------------------------------------------------------------- */
 
 static void index_selector(const struct cached *o, struct arena *a, struct cache_values *v)
 {
@@ -274,14 +232,6 @@ static void index_selector(const struct cached *o, struct arena *a, struct cache
 		cache_values_add(v, label_entry(a, cached_ns(o), json_key(first), json_str(first)));
 }
 
-static void slices_index_service(const struct cached *o, struct arena *a, struct cache_values *v)
-{
-	struct str key = slices_service_of(o, a);
-
-	if (key.n > 0)
-		cache_values_add(v, key);
-}
-
 /* --- life ------------------------------------------------------------------------------------ */
 
 /* Costs a lookup per label of each pod, and not a walk over the pods for each Service. */
@@ -294,84 +244,38 @@ static void note_all_pods(struct endpoint_slices *e)
 		note_pod(e, pod, true);
 }
 
-/* Until all informers have their state, endpoints would seem to be missing. */
-static void endpoint_slices_on_synced(struct endpoint_slices *e)
+static void endpoint_slices_on_synced(struct following *f)
 {
-	if (e->ready || !e->services.handler.synced || !e->pods.handler.synced ||
-	    !e->nodes.handler.synced || !e->slices.handler.synced)
-		return;
+	struct endpoint_slices *e = CONTAINER_OF(f, struct endpoint_slices, following);
+
 	note_all_pods(e);
 	e->ready = true;
-	workqueue_hold(e->queue, false);
 }
 
-static void slices_on_services_synced(struct informer_handler *h)
+static void slices_follow(struct endpoint_slices *e)
 {
-	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, services.handler));
-}
+	static const struct cache_index by_selector[] = {
+		{ "selector", index_selector, NULL },
+		{ 0 },
+	};
 
-static void slices_on_pods_synced(struct informer_handler *h)
-{
-	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, pods.handler));
-}
-
-static void slices_on_nodes_synced(struct informer_handler *h)
-{
-	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, nodes.handler));
-}
-
-static void slices_on_slices_synced(struct informer_handler *h)
-{
-	endpoint_slices_on_synced(CONTAINER_OF(h, struct endpoint_slices, slices.handler));
-}
-
-static void slices_follow(struct endpoint_slices *e, struct slices_followed *f,
-			  struct str label_selector, const struct cache_index *index)
-{
-	f->informer = informers_get(e->ctx.informers,
-				    &(struct informer_spec){ .resource = &f->resource,
-							     .label_selector = label_selector,
-							     .slim = true });
-	if (index)
-		informer_add_index(f->informer, index);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void slices_follow_all(struct endpoint_slices *e)
-{
-	static const struct cache_index by_selector = { "selector", index_selector, NULL };
-	static const struct cache_index by_service = { "service", slices_index_service, NULL };
-
-	e->services = (struct slices_followed){
+	e->services = (struct followed){
 		.resource = resource_builtin("", "v1", "services"),
+		.indexes = by_selector,
 		.handler = { .on_add = on_service,
 			     .on_update = on_service_update,
-			     .on_delete = on_service_delete,
-			     .on_synced = slices_on_services_synced },
+			     .on_delete = on_service_delete },
 	};
-	e->pods = (struct slices_followed){
+	e->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
 		.handler = { .on_add = slices_on_pod,
 			     .on_update = slices_on_pod_update,
-			     .on_delete = slices_on_pod_delete,
-			     .on_synced = slices_on_pods_synced },
+			     .on_delete = slices_on_pod_delete },
 	};
-	e->nodes = (struct slices_followed){
-		.resource = resource_builtin("", "v1", "nodes"),
-		.handler = { .on_synced = slices_on_nodes_synced },
-	};
-	e->slices = (struct slices_followed){
-		.resource = resource_builtin("discovery.k8s.io", "v1", "endpointslices"),
-		.handler = { .on_add = slices_on_slice,
-			     .on_update = slices_on_slice_update,
-			     .on_delete = slices_on_slice_delete,
-			     .on_synced = slices_on_slices_synced },
-	};
-	slices_follow(e, &e->services, STR_NULL, &by_selector);
-	slices_follow(e, &e->pods, STR_NULL, NULL);
-	slices_follow(e, &e->nodes, STR_NULL, NULL);
-	slices_follow(e, &e->slices, STR("endpointslice.kubernetes.io/managed-by=" CLUSTER_MANAGER),
-		      &by_service);
+	e->nodes.resource = resource_builtin("", "v1", "nodes");
+	follow(&e->following, &e->services);
+	follow(&e->following, &e->pods);
+	follow(&e->following, &e->nodes);
 }
 
 static void endpoint_slices_handle(void *arg, struct str key)
@@ -394,16 +298,17 @@ struct endpoint_slices *endpoint_slices_new(const struct context *ctx)
 							   .handle = endpoint_slices_handle,
 							   .arg = e,
 							   .metrics = ctx->metrics });
-	workqueue_hold(e->queue, true);
-	slices_follow_all(e);
+	following_init(&e->following, ctx->informers);
+	following_hold(&e->following, e->queue);
+	e->following.on_synced = endpoint_slices_on_synced;
+	slices_follow(e);
 	e->jobs = (struct slice_jobs){ .ctx = &e->ctx,
-				       .resource = &e->slices.resource,
-				       .slices = e->slices.informer,
+				       .manager = CLUSTER_MANAGER,
 				       .services = e->services.informer,
 				       .queue = e->queue,
 				       .failure = "Error updating Endpoint Slices",
 				       .plan = endpoint_slices_plan };
-	slice_jobs_init(&e->jobs);
+	slice_jobs_init(&e->jobs, &e->following);
 	return e;
 }
 
@@ -413,10 +318,7 @@ void endpoint_slices_free(struct endpoint_slices *e)
 
 	if (!e)
 		return;
-	informer_remove_handler(&e->services.handler);
-	informer_remove_handler(&e->pods.handler);
-	informer_remove_handler(&e->nodes.handler);
-	informer_remove_handler(&e->slices.handler);
+	following_end(&e->following);
 	slice_jobs_release(&e->jobs);
 	workqueue_free(e->queue);
 	for (bool ok = omap_first(&e->entries, &c); ok; ok = omap_next(&c))

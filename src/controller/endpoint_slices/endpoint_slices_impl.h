@@ -5,24 +5,18 @@
 #ifndef CONTROLLER_ENDPOINT_SLICES_ENDPOINT_SLICES_IMPL_H
 #define CONTROLLER_ENDPOINT_SLICES_ENDPOINT_SLICES_IMPL_H
 
-#include "client/informer/informer.h"
 #include "controller/endpoint_slices/cluster.h"
 #include "controller/endpoints/slice_jobs.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
 
 struct workqueue;
 
-struct slices_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct endpoint_slices {
 	struct context ctx;
-	struct slices_followed services; /* index "selector": by a label that their pods have */
-	struct slices_followed pods, nodes;
-	struct slices_followed slices; /* index "service": ours, by the keys of their Services */
+	struct following following;
+	struct followed services; /* index "selector": by a label that their pods have */
+	struct followed pods, nodes;
 	struct workqueue *queue; /* keys of Services */
 	struct omap entries; /* key to struct service_entry */
 	bool ready; /* all informers had their state, and all pods were given to their Services */

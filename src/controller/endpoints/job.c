@@ -39,7 +39,9 @@ static void add_pods(struct network_endpoints *n, struct network_wanted *w, stru
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	while ((pod = cache_next_by(pods, "namespace", ns, &walk))) {
-		if (network_service_selects(&w->says, network_endpoints_label, pod))
+		struct cached_labels labels = { pod, NULL };
+
+		if (network_service_selects(&w->says, cached_labels_get, &labels))
 			job_add_pod(n, w, pod, &scratch);
 		arena_clear(&scratch);
 	}

@@ -14,11 +14,6 @@
 
 enum { WORKERS = 5 /* as upstream's controller */ };
 
-struct str network_endpoints_label(const void *pod, struct str key)
-{
-	return cached_label(pod, key, NULL);
-}
-
 /* --- affected Services ----------------------------------------------------------------------- */
 
 static bool has_claims(const struct cached *pod)
@@ -34,20 +29,16 @@ static void add_services_of(struct network_endpoints *n, const struct cached *po
 	const struct cached *o;
 
 	while ((o = cache_next_by(services, "network", cached_ns(pod), &walk))) {
+		struct cached_labels labels = { pod, NULL };
 		struct network_service says;
 		struct json *tree;
 
 		if (cached_tree(o, &n->scratch, &tree, NULL) == 0 &&
 		    network_service_read(&n->scratch, tree, &says, NULL) > 0 &&
-		    network_service_selects(&says, network_endpoints_label, pod))
+		    network_service_selects(&says, cached_labels_get, &labels))
 			workqueue_add(n->queue, o->key);
 		arena_clear(&n->scratch);
 	}
-}
-
-static bool same_field(const struct cached *a, const struct cached *b, const char *path)
-{
-	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
 }
 
 static bool network_endpoints_is_ready(struct network_endpoints *n, const struct cached *pod)
@@ -71,10 +62,8 @@ static bool same_pod(struct network_endpoints *n, const struct cached *old, cons
 
 	if (old->deleting != o->deleting || !str_eq(old->uid, o->uid))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (!same_field(old, o, fields[i]))
-			return false;
-	}
+	if (!cached_same_fields(old, o, fields, ARRAY_SIZE(fields)))
+		return false;
 	return network_endpoints_is_ready(n, old) == network_endpoints_is_ready(n, o);
 }
 
@@ -95,7 +84,7 @@ static void network_endpoints_on_pod_update(struct informer_handler *h, struct c
 	if (old == o || !(has_claims(old) || has_claims(o)) || same_pod(n, old, o))
 		return;
 	add_services_of(n, o);
-	if (!same_field(old, o, "metadata.labels"))
+	if (!cached_same_field(old, o, "metadata.labels"))
 		add_services_of(n, old);
 }
 
@@ -120,7 +109,8 @@ static void network_endpoints_on_claim(struct informer_handler *h, struct cached
 static void network_endpoints_on_claim_update(struct informer_handler *h, struct cached *old,
 					      struct cached *o)
 {
-	if (!same_field(old, o, "status.devices") || !same_field(old, o, "status.reservedFor"))
+	if (!cached_same_field(old, o, "status.devices") ||
+	    !cached_same_field(old, o, "status.reservedFor"))
 		network_endpoints_on_claim(h, o, false);
 }
 
@@ -155,39 +145,6 @@ static void on_service_delete(struct informer_handler *h, struct cached *last, b
 	on_service_update(h, last, last);
 }
 
-/* The key of the Service that a slice of ours names; empty if the slice is not ours. */
-static struct str service_of(const struct cached *slice, struct arena *a)
-{
-	struct str name = cached_label(slice, NETWORK_SERVICE_NAME_LABEL, a);
-
-	if (name.n == 0 ||
-	    !str_eqz(cached_label(slice, NETWORK_MANAGED_BY_LABEL, a), NETWORK_MANAGER))
-		return STR_NULL;
-	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_ns(slice)), STR_ARG(name)));
-}
-
-static void network_endpoints_on_slice(struct informer_handler *h, struct cached *o,
-				       bool initial UNUSED)
-{
-	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, slices.handler);
-	struct str key = service_of(o, &n->scratch);
-
-	if (key.n > 0)
-		workqueue_add(n->queue, key);
-	arena_clear(&n->scratch);
-}
-
-static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
-{
-	network_endpoints_on_slice(h, old, false);
-	network_endpoints_on_slice(h, o, false);
-}
-
-static void on_slice_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
-{
-	network_endpoints_on_slice(h, last, false);
-}
-
 /* --- indexes --------------------------------------------------------------------------------- */
 
 /* Services that opt in, by namespace. */
@@ -219,100 +176,39 @@ static void index_claim(const struct cached *o, struct arena *a, struct cache_va
 							  STR_ARG(refs[i].claim))));
 }
 
-/* Our slices, by the keys of their Services. */
-static void index_service(const struct cached *o, struct arena *a, struct cache_values *v)
-{
-	struct str key = service_of(o, a);
-
-	if (key.n > 0)
-		cache_values_add(v, key);
-}
-
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Until all informers have their state, endpoints would seem to be missing. */
-static void network_endpoints_on_synced(struct network_endpoints *n)
-{
-	if (n->services.handler.synced && n->pods.handler.synced && n->claims.handler.synced &&
-	    n->slices.handler.synced)
-		workqueue_hold(n->queue, false);
-}
-
-static void on_services_synced(struct informer_handler *h)
-{
-	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, services.handler));
-}
-
-static void on_pods_synced(struct informer_handler *h)
-{
-	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, pods.handler));
-}
-
-static void on_claims_synced(struct informer_handler *h)
-{
-	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, claims.handler));
-}
-
-static void on_slices_synced(struct informer_handler *h)
-{
-	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, slices.handler));
-}
-
-static void network_endpoints_follow(struct network_endpoints *n, struct followed *f,
-				     struct str label_selector, const struct cache_index *indexes)
-{
-	f->informer = informers_get(n->ctx.informers,
-				    &(struct informer_spec){ .resource = &f->resource,
-							     .label_selector = label_selector,
-							     .slim = true });
-	for (; indexes && indexes->name; indexes++)
-		informer_add_index(f->informer, indexes);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void follow_all(struct network_endpoints *n)
+static void network_endpoints_follow(struct network_endpoints *n)
 {
 	static const struct cache_index of_services[] = { { "network", index_network, NULL },
 							  { 0 } };
 	static const struct cache_index of_pods[] = { { "namespace", index_namespace, NULL },
 						      { "claim", index_claim, NULL },
 						      { 0 } };
-	static const struct cache_index of_slices[] = { { "service", index_service, NULL }, { 0 } };
 
 	n->services = (struct followed){
 		.resource = resource_builtin("", "v1", "services"),
+		.indexes = of_services,
 		.handler = { .on_add = on_service,
 			     .on_update = on_service_update,
-			     .on_delete = on_service_delete,
-			     .on_synced = on_services_synced },
+			     .on_delete = on_service_delete },
 	};
 	n->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = of_pods,
 		.handler = { .on_add = network_endpoints_on_pod,
 			     .on_update = network_endpoints_on_pod_update,
-			     .on_delete = network_endpoints_on_pod_delete,
-			     .on_synced = on_pods_synced },
+			     .on_delete = network_endpoints_on_pod_delete },
 	};
 	n->claims = (struct followed){
 		.resource = resource_builtin("resource.k8s.io", "v1", "resourceclaims"),
 		.handler = { .on_add = network_endpoints_on_claim,
 			     .on_update = network_endpoints_on_claim_update,
-			     .on_delete = on_claim_delete,
-			     .on_synced = on_claims_synced },
+			     .on_delete = on_claim_delete },
 	};
-	n->slices = (struct followed){
-		.resource = resource_builtin("discovery.k8s.io", "v1", "endpointslices"),
-		.handler = { .on_add = network_endpoints_on_slice,
-			     .on_update = on_slice_update,
-			     .on_delete = on_slice_delete,
-			     .on_synced = on_slices_synced },
-	};
-	network_endpoints_follow(n, &n->services, STR_NULL, of_services);
-	network_endpoints_follow(n, &n->pods, STR_NULL, of_pods);
-	network_endpoints_follow(n, &n->claims, STR_NULL, NULL);
-	network_endpoints_follow(n, &n->slices,
-				 STR("endpointslice.kubernetes.io/managed-by=" NETWORK_MANAGER),
-				 of_slices);
+	follow(&n->following, &n->services);
+	follow(&n->following, &n->pods);
+	follow(&n->following, &n->claims);
 }
 
 static void network_endpoints_handle(void *arg, struct str key)
@@ -334,18 +230,18 @@ struct network_endpoints *network_endpoints_new(const struct context *ctx)
 							   .handle = network_endpoints_handle,
 							   .arg = n,
 							   .metrics = ctx->metrics });
-	workqueue_hold(n->queue, true);
-	follow_all(n);
+	following_init(&n->following, ctx->informers);
+	following_hold(&n->following, n->queue);
+	network_endpoints_follow(n);
 	n->jobs = (struct slice_jobs){
 		.ctx = &n->ctx,
-		.resource = &n->slices.resource,
-		.slices = n->slices.informer,
+		.manager = NETWORK_MANAGER,
 		.services = n->services.informer,
 		.queue = n->queue,
 		.failure = "cannot write EndpointSlices of network addresses",
 		.plan = network_endpoints_plan,
 	};
-	slice_jobs_init(&n->jobs);
+	slice_jobs_init(&n->jobs, &n->following);
 	return n;
 }
 
@@ -353,10 +249,7 @@ void network_endpoints_free(struct network_endpoints *n)
 {
 	if (!n)
 		return;
-	informer_remove_handler(&n->services.handler);
-	informer_remove_handler(&n->pods.handler);
-	informer_remove_handler(&n->claims.handler);
-	informer_remove_handler(&n->slices.handler);
+	following_end(&n->following);
 	slice_jobs_release(&n->jobs);
 	workqueue_free(n->queue);
 	arena_release(&n->scratch);

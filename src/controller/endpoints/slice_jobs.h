@@ -5,26 +5,22 @@
  * other. A create has a generated name, so repeating it would make a duplicate. Therefore a Service
  * waits until the informer has seen our last write for it. An update based on outdated data
  * conflicts, and is planned again. A Service whose writes fail is tried again after a back-off, and
- * an event says why. Threads: the client's loop.
+ * an event says why. A change of a slice of ours queues its Service. Threads: the client's loop.
  */
 #ifndef CONTROLLER_ENDPOINTS_SLICE_JOBS_H
 #define CONTROLLER_ENDPOINTS_SLICE_JOBS_H
 
-#include "base/core/list.h"
-#include "base/ordered/omap.h"
-#include "client/api/resource.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
+#include "controller/shared/written.h"
 
 struct context;
-struct informer;
-struct json;
 struct network_write;
-struct workqueue;
 
 /* Embed it, fill it. */
 struct slice_jobs {
 	const struct context *ctx;
-	const struct resource *resource; /* EndpointSlices */
-	struct informer *slices; /* with the index "service": ours, by the keys of their Services */
+	const char *manager; /* the label managed-by of our slices */
 	struct informer *services;
 	struct workqueue *queue; /* keys of Services */
 	const char *failure; /* for events: "cannot write .." */
@@ -36,11 +32,14 @@ struct slice_jobs {
 				      struct json **slices, size_t n, bool *ret_again);
 
 	/* Private; zero. */
-	struct list jobs;
-	struct omap written; /* key of a Service to struct written */
+	struct followed slices; /* ours */
+	struct works works;
+	struct written written; /* by key of a Service */
+	struct arena scratch; /* for one event */
 };
 
-void slice_jobs_init(struct slice_jobs *s);
+/* Follows our slices, too. */
+void slice_jobs_init(struct slice_jobs *s, struct following *f);
 
 /* Cancels all jobs, without notifying the queue. */
 void slice_jobs_release(struct slice_jobs *s);

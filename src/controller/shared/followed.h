@@ -28,7 +28,7 @@ struct following {
 struct followed {
 	/* Set before. */
 	struct resource resource;
-	struct str ns, label_selector; /* empty: all objects */
+	struct str ns, label_selector; /* empty: all objects; needed until follow() returns */
 	const struct cache_index *indexes; /* the last row has no name; NULL: no index */
 	struct informer_handler handler; /* all but on_synced */
 
