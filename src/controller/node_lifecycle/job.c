@@ -16,88 +16,45 @@
 #define LIFECYCLE_MANAGER STR("fieldManager=node-controller")
 
 struct lifecycle_job {
-	struct list link;
+	struct work work;
 	struct node_lifecycle *owner;
-	struct workqueue *queue;
-	struct str key; /* borrowed from the queue */
 	struct cached *object; /* reference */
 	struct json *tree; /* of the object */
-	struct arena arena;
-	struct client_request request;
-	void (*on_answer)(struct lifecycle_job *j, const struct client_answer *a,
-			  const struct error *err);
 	bool was_ready; /* before the write */
 	bool granted; /* the write uses the grant */
 };
 
 /* --- life of a job --------------------------------------------------------------------------- */
 
-static void lifecycle_job_free(struct lifecycle_job *j)
+void lifecycle_job_release(struct work *w)
 {
-	list_remove(&j->link);
-	client_cancel(&j->request);
-	cached_unref(j->object);
-	arena_release(&j->arena);
-	free(j);
-}
-
-static void lifecycle_job_end(struct lifecycle_job *j, bool again)
-{
-	struct workqueue *queue = j->queue;
-	struct str key = j->key;
-
-	lifecycle_job_free(j);
-	workqueue_finish(queue, key, again);
+	cached_unref(CONTAINER_OF(w, struct lifecycle_job, work)->object);
 }
 
 /* A missing object needs nothing any more. */
 static void lifecycle_job_fail(struct lifecycle_job *j, const char *what, const struct error *err)
 {
-	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)
-		log_debug(j->owner->ctx.log, what, LOG_STR("name", j->key), LOG_ERR(err));
-	else
-		log_warn(j->owner->ctx.log, what, LOG_STR("name", j->key), LOG_ERR(err));
-	lifecycle_job_end(j, err->code != ERR_NOT_FOUND);
-}
-
-static void lifecycle_on_done(struct client_request *r, const struct client_answer *a,
-			      const struct error *err)
-{
-	struct lifecycle_job *j = r->arg;
-
-	r->query = STR_NULL;
-	j->on_answer(j, a, err);
+	work_log(&j->work, what, err);
+	work_end(&j->work, err->code != ERR_NOT_FOUND);
 }
 
 /* NULL: there is no such object; the key is finished. */
-static struct lifecycle_job *lifecycle_job_new(struct node_lifecycle *n, struct workqueue *queue,
+static struct lifecycle_job *lifecycle_job_new(struct node_lifecycle *n, struct works *jobs,
 					       struct informer *from, struct str key)
 {
 	struct cached *o = cache_get(informer_cache(from), key);
 	struct lifecycle_job *j;
 
 	if (!o) {
-		workqueue_finish(queue, key, false);
+		workqueue_finish(jobs->queue, key, false);
 		return NULL;
 	}
-	j = XNEW(struct lifecycle_job);
+	j = work_new(jobs, sizeof(*j), key);
 	j->owner = n;
-	j->queue = queue;
-	j->key = key;
 	j->object = cached_ref(o);
-	j->request.arg = j;
-	j->request.on_done = lifecycle_on_done;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	list_push_back(&n->jobs, &j->link);
-	if (cached_tree(o, &j->arena, &j->tree, NULL) < 0)
+	if (cached_tree(o, &j->work.arena, &j->tree, NULL) < 0)
 		j->tree = NULL;
 	return j;
-}
-
-void lifecycle_jobs_release(struct node_lifecycle *n)
-{
-	LIST_FOREACH_SAFE (it, &n->jobs)
-		lifecycle_job_free(LIST_ENTRY(it, struct lifecycle_job, link));
 }
 
 static int64_t lifecycle_job_now(const struct lifecycle_job *j)
@@ -107,37 +64,38 @@ static int64_t lifecycle_job_now(const struct lifecycle_job *j)
 
 /* --- a node's status ------------------------------------------------------------------------- */
 
-static void lifecycle_on_status(struct lifecycle_job *j, const struct client_answer *a UNUSED,
+static void lifecycle_on_status(struct client_request *r, const struct client_answer *a UNUSED,
 				const struct error *err)
 {
+	struct lifecycle_job *j = r->arg;
 	struct node_lifecycle *n = j->owner;
 
 	if (err) {
 		lifecycle_job_fail(j, "cannot write that a node is lost", err);
 		return;
 	}
-	log_info(n->ctx.log, "a node has stopped sending heartbeats", LOG_STR("node", j->key));
+	log_info(n->ctx.log, "a node has stopped sending heartbeats", LOG_STR("node", j->work.key));
 	if (j->was_ready)
-		lifecycle_event(n, j->key, j->object->uid, "NodeNotReady",
+		lifecycle_event(n, j->work.key, j->object->uid, "NodeNotReady",
 				"status is now: NodeNotReady");
-	lifecycle_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void lifecycle_write_status(struct lifecycle_job *j)
 {
 	struct node_lifecycle *n = j->owner;
-	struct json *patch = node_decision_lost(&j->arena, j->tree, lifecycle_job_now(j));
-	struct resource_name name = { .name = j->key, .subresource = STR("status") };
+	struct json *patch = node_decision_lost(&j->work.arena, j->tree, lifecycle_job_now(j));
+	struct resource_name name = { .name = j->work.key, .subresource = STR("status") };
 
 	if (!patch) {
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
 	j->was_ready = node_decision_ready(j->tree) == NODE_READY_TRUE;
-	j->on_answer = lifecycle_on_status;
-	j->request.query = LIFECYCLE_MANAGER;
-	client_patch(n->ctx.client, &j->request, &n->nodes.resource, name, CLIENT_PATCH_STRATEGIC,
-		     patch);
+	j->work.request.on_done = lifecycle_on_status;
+	j->work.request.query = LIFECYCLE_MANAGER;
+	client_patch(n->ctx.client, &j->work.request, &n->nodes.resource, name,
+		     CLIENT_PATCH_STRATEGIC, patch);
 }
 
 /* --- its lease ------------------------------------------------------------------------------- */
@@ -146,16 +104,17 @@ static void lifecycle_write_status(struct lifecycle_job *j)
 static bool lease_has_changed(struct lifecycle_job *j, const struct json *lease)
 {
 	const struct cache *cache = informer_cache(j->owner->leases.informer);
-	const struct cached *known = cache_get_in(cache, STR(NODE_LEASES), j->key);
+	const struct cached *known = cache_get_in(cache, STR(NODE_LEASES), j->work.key);
 	struct str version = json_text_at(json_getz(lease, "metadata"), "resourceVersion");
 
 	return !known || !str_eq(known->resource_version, version);
 }
 
-static void lifecycle_on_lease_read(struct lifecycle_job *j, const struct client_answer *a,
+static void lifecycle_on_lease_read(struct client_request *r, const struct client_answer *a,
 				    const struct error *err)
 {
-	struct lifecycle_node *node = lifecycle_node_find(j->owner, j->key);
+	struct lifecycle_job *j = r->arg;
+	struct lifecycle_node *node = lifecycle_node_find(j->owner, j->work.key);
 	struct json *lease = NULL;
 	struct error bad;
 
@@ -163,15 +122,15 @@ static void lifecycle_on_lease_read(struct lifecycle_job *j, const struct client
 		lifecycle_job_fail(j, "cannot read the lease of a silent node", err);
 		return;
 	}
-	if (!err && client_answer_tree(a, &j->arena, &lease, &bad) < 0) {
+	if (!err && client_answer_tree(a, &j->work.arena, &lease, &bad) < 0) {
 		lifecycle_job_fail(j, "cannot read the lease of a silent node", &bad);
 		return;
 	}
 	if (!node || !node->lost || !str_eq(node->uid, j->object->uid)) {
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 	} else if (lease && lease_has_changed(j, lease)) {
 		lifecycle_node_beat(node);
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 	} else {
 		lifecycle_write_status(j);
 	}
@@ -181,17 +140,19 @@ static void lifecycle_read_lease(struct lifecycle_job *j)
 {
 	struct node_lifecycle *n = j->owner;
 
-	j->on_answer = lifecycle_on_lease_read;
-	client_get(n->ctx.client, &j->request, &n->leases.resource, STR(NODE_LEASES), j->key);
+	j->work.request.on_done = lifecycle_on_lease_read;
+	client_get(n->ctx.client, &j->work.request, &n->leases.resource, STR(NODE_LEASES),
+		   j->work.key);
 }
 
 /* --- its taints ------------------------------------------------------------------------------ */
 
-static void lifecycle_on_taints(struct lifecycle_job *j, const struct client_answer *a UNUSED,
+static void lifecycle_on_taints(struct client_request *r, const struct client_answer *a UNUSED,
 				const struct error *err)
 {
+	struct lifecycle_job *j = r->arg;
 	struct node_lifecycle *n = j->owner;
-	struct lifecycle_node *node = lifecycle_node_find(n, j->key);
+	struct lifecycle_node *node = lifecycle_node_find(n, j->work.key);
 
 	if (err) {
 		lifecycle_job_fail(j, "cannot write the taints of a node", err);
@@ -201,7 +162,7 @@ static void lifecycle_on_taints(struct lifecycle_job *j, const struct client_ans
 		node->tainted = true;
 	if (j->granted && n->evictions)
 		metrics_counter_add(n->evictions, 1);
-	lifecycle_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void lifecycle_write_taints(struct lifecycle_job *j, const struct lifecycle_node *node)
@@ -210,16 +171,16 @@ static void lifecycle_write_taints(struct lifecycle_job *j, const struct lifecyc
 	struct node_decision_facts facts = { .granted = node->granted,
 					     .stopped = n->zones.stopped,
 					     .now_ns = lifecycle_job_now(j) };
-	struct json *patch = node_decision_taints(&j->arena, j->tree, &facts, &j->granted);
-	struct resource_name name = { .name = j->key };
+	struct json *patch = node_decision_taints(&j->work.arena, j->tree, &facts, &j->granted);
+	struct resource_name name = { .name = j->work.key };
 
 	if (!patch) {
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
-	j->on_answer = lifecycle_on_taints;
-	j->request.query = LIFECYCLE_MANAGER;
-	client_patch(n->ctx.client, &j->request, &n->nodes.resource, name, CLIENT_PATCH_MERGE,
+	j->work.request.on_done = lifecycle_on_taints;
+	j->work.request.query = LIFECYCLE_MANAGER;
+	client_patch(n->ctx.client, &j->work.request, &n->nodes.resource, name, CLIENT_PATCH_MERGE,
 		     patch);
 }
 
@@ -227,12 +188,12 @@ void lifecycle_node_handle(void *arg, struct str name)
 {
 	struct node_lifecycle *n = arg;
 	const struct lifecycle_node *node = lifecycle_node_find(n, name);
-	struct lifecycle_job *j = lifecycle_job_new(n, n->node_queue, n->nodes.informer, name);
+	struct lifecycle_job *j = lifecycle_job_new(n, &n->node_jobs, n->nodes.informer, name);
 
 	if (!j)
 		return;
 	if (!node || !j->tree)
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 	else if (node->lost && node_decision_ready(j->tree) != NODE_READY_UNKNOWN)
 		lifecycle_read_lease(j);
 	else
@@ -249,26 +210,27 @@ static void lifecycle_pod_event(struct lifecycle_job *j)
 					 .name = cached_name(j->object),
 					 .uid = j->object->uid };
 
-	if (j->owner->ctx.recorder)
-		recorder_event(j->owner->ctx.recorder, &about, RECORDER_WARNING, "NodeNotReady",
-			       STR("Node is not ready"));
+	recorder_event(j->owner->ctx.recorder, &about, RECORDER_WARNING, "NodeNotReady",
+		       STR("Node is not ready"));
 }
 
-static void lifecycle_on_pod_marked(struct lifecycle_job *j, const struct client_answer *a UNUSED,
+static void lifecycle_on_pod_marked(struct client_request *r, const struct client_answer *a UNUSED,
 				    const struct error *err)
 {
+	struct lifecycle_job *j = r->arg;
+
 	if (err) {
 		lifecycle_job_fail(j, "cannot mark a pod of a lost node as not ready", err);
 		return;
 	}
 	lifecycle_pod_event(j);
-	lifecycle_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 void lifecycle_pod_handle(void *arg, struct str key)
 {
 	struct node_lifecycle *n = arg;
-	struct lifecycle_job *j = lifecycle_job_new(n, n->pod_queue, n->pods.informer, key);
+	struct lifecycle_job *j = lifecycle_job_new(n, &n->pod_jobs, n->pods.informer, key);
 	struct resource_name name = { .subresource = STR("status") };
 	const struct lifecycle_node *node;
 	struct json *patch = NULL;
@@ -279,13 +241,13 @@ void lifecycle_pod_handle(void *arg, struct str key)
 	name.name = cached_name(j->object);
 	node = lifecycle_node_find(n, json_text_at(json_getz(j->tree, "spec"), "nodeName"));
 	if (node && node->ready == NODE_READY_UNKNOWN)
-		patch = node_decision_pod(&j->arena, j->tree, lifecycle_job_now(j));
+		patch = node_decision_pod(&j->work.arena, j->tree, lifecycle_job_now(j));
 	if (!patch) {
-		lifecycle_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
-	j->on_answer = lifecycle_on_pod_marked;
-	j->request.query = LIFECYCLE_MANAGER;
-	client_patch(n->ctx.client, &j->request, &n->pods.resource, name, CLIENT_PATCH_STRATEGIC,
-		     patch);
+	j->work.request.on_done = lifecycle_on_pod_marked;
+	j->work.request.query = LIFECYCLE_MANAGER;
+	client_patch(n->ctx.client, &j->work.request, &n->pods.resource, name,
+		     CLIENT_PATCH_STRATEGIC, patch);
 }

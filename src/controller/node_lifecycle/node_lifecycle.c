@@ -36,7 +36,7 @@ void lifecycle_event(struct node_lifecycle *n, struct str name, struct str uid, 
 	char text[1024];
 	int len = snprintf(text, sizeof(text), "Node %.*s %s", STR_ARG(name), what);
 
-	if (n->ctx.recorder && len > 0 && (size_t)len < sizeof(text))
+	if (len > 0 && (size_t)len < sizeof(text))
 		recorder_event(n->ctx.recorder, &about, RECORDER_NORMAL, reason,
 			       str_of(text, (size_t)len));
 }
@@ -299,10 +299,7 @@ static bool lifecycle_node_same(const struct cached *a, const struct cached *b)
 	static const char *const fields[] = { "status.conditions", "spec.taints",
 					      "spec.unschedulable", "metadata.labels" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!str_eq(cached_field(a, fields[i], NULL), cached_field(b, fields[i], NULL)))
-			return false;
-	return true;
+	return cached_same_fields(a, b, fields, ARRAY_SIZE(fields));
 }
 
 static void lifecycle_on_node_update(struct informer_handler *h, struct cached *old,
@@ -344,75 +341,40 @@ static void lifecycle_on_lease(struct informer_handler *h, struct cached *o, boo
 static void lifecycle_on_lease_update(struct informer_handler *h, struct cached *old,
 				      struct cached *o)
 {
-	if (!str_eq(cached_field(old, "spec.renewTime", NULL),
-		    cached_field(o, "spec.renewTime", NULL)))
+	if (!cached_same_field(old, o, "spec.renewTime"))
 		lifecycle_on_lease(h, o, false);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-bool node_lifecycle_synced(const struct node_lifecycle *n)
+static void lifecycle_on_synced(struct following *f)
 {
-	return n->nodes.handler.synced && n->pods.handler.synced && n->leases.handler.synced;
-}
+	struct node_lifecycle *n = CONTAINER_OF(f, struct node_lifecycle, following);
 
-static void lifecycle_on_synced(struct node_lifecycle *n)
-{
-	if (!node_lifecycle_synced(n))
-		return;
 	n->working = true;
-	workqueue_hold(n->node_queue, false);
-	workqueue_hold(n->pod_queue, false);
 	node_lifecycle_plan(n, PASS_MS);
 }
 
-static void lifecycle_nodes_synced(struct informer_handler *h)
+static void lifecycle_follow(struct node_lifecycle *n)
 {
-	lifecycle_on_synced(CONTAINER_OF(h, struct node_lifecycle, nodes.handler));
-}
-
-static void lifecycle_pods_synced(struct informer_handler *h)
-{
-	lifecycle_on_synced(CONTAINER_OF(h, struct node_lifecycle, pods.handler));
-}
-
-static void lifecycle_leases_synced(struct informer_handler *h)
-{
-	lifecycle_on_synced(CONTAINER_OF(h, struct node_lifecycle, leases.handler));
-}
-
-static void lifecycle_follow(struct node_lifecycle *n, struct lifecycle_followed *f, const char *ns)
-{
-	struct informer_spec spec = { .resource = &f->resource, .ns = str_from(ns), .slim = true };
-
-	f->informer = informers_get(n->ctx.informers, &spec);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void lifecycle_follow_all(struct node_lifecycle *n)
-{
-	n->nodes = (struct lifecycle_followed){
+	n->nodes = (struct followed){
 		.resource = resource_builtin("", "v1", "nodes"),
 		.handler = { .on_add = lifecycle_on_node,
 			     .on_update = lifecycle_on_node_update,
-			     .on_delete = lifecycle_on_node_delete,
-			     .on_synced = lifecycle_nodes_synced },
+			     .on_delete = lifecycle_on_node_delete },
 	};
-	n->pods = (struct lifecycle_followed){
+	n->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
-		.handler = { .on_add = lifecycle_on_pod,
-			     .on_update = lifecycle_on_pod_update,
-			     .on_synced = lifecycle_pods_synced },
+		.handler = { .on_add = lifecycle_on_pod, .on_update = lifecycle_on_pod_update },
 	};
-	n->leases = (struct lifecycle_followed){
+	n->leases = (struct followed){
 		.resource = resource_builtin("coordination.k8s.io", "v1", "leases"),
-		.handler = { .on_add = lifecycle_on_lease,
-			     .on_update = lifecycle_on_lease_update,
-			     .on_synced = lifecycle_leases_synced },
+		.ns = STR(NODE_LEASES),
+		.handler = { .on_add = lifecycle_on_lease, .on_update = lifecycle_on_lease_update },
 	};
-	lifecycle_follow(n, &n->nodes, NULL);
-	lifecycle_follow(n, &n->pods, NULL);
-	lifecycle_follow(n, &n->leases, NODE_LEASES);
+	follow(&n->following, &n->nodes);
+	follow(&n->following, &n->pods);
+	follow(&n->following, &n->leases);
 	pods_index_by_node(n->pods.informer);
 }
 
@@ -448,21 +410,8 @@ static struct workqueue *lifecycle_queue_new(struct node_lifecycle *n, const cha
 								      .arg = n,
 								      .metrics = n->ctx.metrics });
 
-	workqueue_hold(q, true);
+	following_hold(&n->following, q);
 	return q;
-}
-
-static void lifecycle_metrics(struct node_lifecycle *n)
-{
-	struct metrics_spec evictions = {
-		.name = "node_collector_evictions_total",
-		.help = "Nodes that got a taint of effect NoExecute because they are not ready.",
-		.type = METRICS_COUNTER,
-	};
-	struct metrics_family *f;
-
-	if (n->ctx.metrics && metrics_register(n->ctx.metrics, &evictions, &f, NULL) == 0)
-		n->evictions = metrics_counter_of(f, NULL, 0);
 }
 
 struct node_lifecycle *node_lifecycle_new(const struct context *ctx,
@@ -472,26 +421,37 @@ struct node_lifecycle *node_lifecycle_new(const struct context *ctx,
 
 	n->ctx = *ctx;
 	map_init(&n->by_name);
-	list_init(&n->jobs);
 	arena_init(&n->scratch, REQUEST_WORK_MAX);
 	loop_timer_init(&n->pass, ctx->loop, lifecycle_on_pass);
 	lifecycle_set_opts(n, opts);
-	lifecycle_metrics(n);
+	n->evictions = metrics_counter_alone(
+		ctx->metrics, "node_collector_evictions_total",
+		"Nodes that got a taint of effect NoExecute because they are not ready.");
+	following_init(&n->following, ctx->informers);
+	n->following.on_synced = lifecycle_on_synced;
 	n->node_queue = lifecycle_queue_new(n, "node_lifecycle_controller", lifecycle_node_handle);
 	n->pod_queue = lifecycle_queue_new(n, "node_lifecycle_controller_pods",
 					   lifecycle_pod_handle);
-	lifecycle_follow_all(n);
+	n->node_jobs = (struct works){ n->node_queue, ctx->log, "name", lifecycle_job_release };
+	works_init(&n->node_jobs);
+	n->pod_jobs = (struct works){ n->pod_queue, ctx->log, "name", lifecycle_job_release };
+	works_init(&n->pod_jobs);
+	lifecycle_follow(n);
 	return n;
+}
+
+bool node_lifecycle_synced(const struct node_lifecycle *n)
+{
+	return following_synced(&n->following);
 }
 
 void node_lifecycle_free(struct node_lifecycle *n)
 {
 	if (!n)
 		return;
-	informer_remove_handler(&n->nodes.handler);
-	informer_remove_handler(&n->pods.handler);
-	informer_remove_handler(&n->leases.handler);
-	lifecycle_jobs_release(n);
+	following_end(&n->following);
+	works_release(&n->node_jobs);
+	works_release(&n->pod_jobs);
 	loop_timer_stop(&n->pass);
 	lifecycle_for_all(n, lifecycle_node_free);
 	map_release(&n->by_name);

@@ -5,11 +5,12 @@
 #define CONTROLLER_NODE_LIFECYCLE_NODE_LIFECYCLE_IMPL_H
 
 #include "base/core/map.h"
-#include "client/informer/informer.h"
 #include "controller/node_lifecycle/decide.h"
 #include "controller/node_lifecycle/node_lifecycle.h"
 #include "controller/node_lifecycle/node_zones.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 #include "net/loop/loop.h"
 
 struct metrics_counter;
@@ -17,21 +18,16 @@ struct workqueue;
 
 #define NODE_LEASES "kube-node-lease"
 
-struct lifecycle_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct node_lifecycle {
 	struct context ctx;
 	struct node_lifecycle_opts opts;
-	struct lifecycle_followed nodes, pods, leases;
+	struct following following;
+	struct followed nodes, pods, leases;
 	struct map by_name; /* struct lifecycle_node */
 	struct node_zones zones;
 	struct loop_timer pass; /* settles zones and lets nodes out of their queues */
 	struct workqueue *node_queue, *pod_queue; /* keys */
-	struct list jobs;
+	struct works node_jobs, pod_jobs;
 	struct arena scratch; /* for one event */
 	struct metrics_counter *evictions; /* or NULL */
 	bool working;
@@ -62,8 +58,8 @@ void node_lifecycle_plan(struct node_lifecycle *n, int64_t ms);
 void lifecycle_node_handle(void *arg, struct str name);
 void lifecycle_pod_handle(void *arg, struct str key);
 
-/* Cancels all jobs, without notifying the queues. */
-void lifecycle_jobs_release(struct node_lifecycle *n);
+/* The `release` of the jobs. */
+void lifecycle_job_release(struct work *w);
 
 /* Events of Nodes: "Node NAME WHAT". */
 void lifecycle_event(struct node_lifecycle *n, struct str name, struct str uid, const char *reason,
