@@ -365,6 +365,7 @@ static void lifecycle_follow(struct node_lifecycle *n)
 	};
 	n->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = pods_by_node,
 		.handler = { .on_add = lifecycle_on_pod, .on_update = lifecycle_on_pod_update },
 	};
 	n->leases = (struct followed){
@@ -375,7 +376,6 @@ static void lifecycle_follow(struct node_lifecycle *n)
 	follow(&n->following, &n->nodes);
 	follow(&n->following, &n->pods);
 	follow(&n->following, &n->leases);
-	pods_index_by_node(n->pods.informer);
 }
 
 static double lifecycle_rate(double wanted, double otherwise)

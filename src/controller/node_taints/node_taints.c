@@ -12,11 +12,12 @@
 #include "base/report/log.h"
 #include "base/report/metrics.h"
 #include "client/events/recorder.h"
-#include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/node_taints/decide.h"
 #include "controller/pods/removal.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 
 enum { WORKERS = 8 };
 
@@ -34,23 +35,20 @@ struct leaving_pod {
 
 struct node_taints {
 	struct context ctx;
-	struct resource pods_resource, nodes_resource;
-	struct informer *pods, *nodes;
-	struct informer_handler pod_handler, node_handler;
+	struct following following;
+	struct followed pods, nodes;
 	struct map tainted; /* name -> struct node_taint_set */
 	struct map leaving; /* key -> struct leaving_pod */
 	struct workqueue *queue; /* keys of pods */
-	struct list jobs;
+	struct works jobs;
 	struct arena scratch; /* for one object */
 	struct metrics_counter *deletions; /* or NULL */
 };
 
 struct node_taints_job {
-	struct list link;
+	struct work work;
 	struct node_taints *owner;
-	struct str key; /* borrowed from the queue */
 	struct str uid;
-	struct arena arena;
 	struct pod_removal removal;
 };
 
@@ -69,7 +67,7 @@ static void node_taints_event(struct node_taints *t, struct str key, struct str 
 	int n = snprintf(text, sizeof(text), "%s %.*s", what, STR_ARG(key));
 
 	(void)str_split(&about.name, '/', &about.ns);
-	if (t->ctx.recorder && n > 0 && (size_t)n < sizeof(text))
+	if (n > 0 && (size_t)n < sizeof(text))
 		recorder_event(t->ctx.recorder, &about, RECORDER_NORMAL, "TaintManagerEviction",
 			       str_of(text, (size_t)n));
 }
@@ -137,27 +135,15 @@ static void judge_leaving(struct node_taints *t, struct cached *o, const struct 
 
 /* --- evictions ------------------------------------------------------------------------------- */
 
-static void node_taints_job_free(struct node_taints_job *j)
+static void node_taints_job_release(struct work *w)
 {
-	list_remove(&j->link);
-	pod_removal_cancel(&j->removal);
-	arena_release(&j->arena);
-	free(j);
-}
-
-static void node_taints_job_end(struct node_taints_job *j, bool again)
-{
-	struct workqueue *queue = j->owner->queue;
-	struct str key = j->key;
-
-	node_taints_job_free(j);
-	workqueue_finish(queue, key, again);
+	pod_removal_cancel(&CONTAINER_OF(w, struct node_taints_job, work)->removal);
 }
 
 /* The entry of the pod that the job began with, if its time has come. */
 static struct leaving_pod *due_pod(const struct node_taints_job *j)
 {
-	struct leaving_pod *p = map_get(&j->owner->leaving, j->key);
+	struct leaving_pod *p = map_get(&j->owner->leaving, j->work.key);
 
 	if (!p || p->evicted || !str_eq(p->uid, j->uid) || p->due > node_taints_now(j->owner))
 		return NULL;
@@ -173,7 +159,7 @@ static void node_taints_marking(struct pod_removal *r)
 {
 	struct node_taints_job *j = r->arg;
 
-	node_taints_event(j->owner, j->key, j->uid, "Marking for deletion Pod");
+	node_taints_event(j->owner, j->work.key, j->uid, "Marking for deletion Pod");
 }
 
 static void node_taints_removed(struct pod_removal *r, enum pod_removal_end end, const char *what,
@@ -181,31 +167,32 @@ static void node_taints_removed(struct pod_removal *r, enum pod_removal_end end,
 {
 	struct node_taints_job *j = r->arg;
 	struct node_taints *t = j->owner;
-	struct leaving_pod *p = map_get(&t->leaving, j->key);
+	struct leaving_pod *p = map_get(&t->leaving, j->work.key);
 
 	if (end == POD_REMOVAL_FAILED) {
-		log_warn(t->ctx.log, what, LOG_STR("pod", j->key), LOG_ERR(err));
-		node_taints_job_end(j, true);
+		log_warn(t->ctx.log, what, LOG_STR("pod", j->work.key), LOG_ERR(err));
+		work_end(&j->work, true);
 		return;
 	}
 	if (end != POD_REMOVAL_SPARED && p && str_eq(p->uid, j->uid))
 		p->evicted = true;
 	if (end == POD_REMOVAL_DONE) {
-		log_info(t->ctx.log, "pod evicted from a tainted node", LOG_STR("pod", j->key));
+		log_info(t->ctx.log, "pod evicted from a tainted node",
+			 LOG_STR("pod", j->work.key));
 		if (t->deletions)
 			metrics_counter_add(t->deletions, 1);
 	}
-	node_taints_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void node_taints_begin(struct node_taints_job *j)
 {
-	struct str name = j->key, ns = STR_NULL;
+	struct str name = j->work.key, ns = STR_NULL;
 
 	(void)str_split(&name, '/', &ns);
 	j->removal = (struct pod_removal){
 		.ctx = &j->owner->ctx,
-		.arena = &j->arena,
+		.arena = &j->work.arena,
 		.ns = ns,
 		.name = name,
 		.uid = j->uid,
@@ -233,12 +220,9 @@ static void node_taints_handle(void *arg, struct str key)
 		workqueue_finish(t->queue, key, false);
 		return;
 	}
-	j = XNEW(struct node_taints_job);
+	j = work_new(&t->jobs, sizeof(*j), key);
 	j->owner = t;
-	j->key = key;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	j->uid = arena_str(&j->arena, p->uid);
-	list_push_back(&t->jobs, &j->link);
+	j->uid = arena_str(&j->work.arena, p->uid);
 	node_taints_begin(j);
 }
 
@@ -249,13 +233,13 @@ static void judge_pods_of(struct node_taints *t, struct str node, const struct n
 	struct cache_walk walk = { 0 };
 	struct cached *pod;
 
-	while ((pod = cache_next_by(informer_cache(t->pods), PODS_BY_NODE, node, &walk)))
+	while ((pod = cache_next_by(informer_cache(t->pods.informer), PODS_BY_NODE, node, &walk)))
 		judge_leaving(t, pod, s);
 }
 
 static void node_taints_on_node(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, node_handler);
+	struct node_taints *t = CONTAINER_OF(h, struct node_taints, nodes.handler);
 	struct node_taint_set *old = map_get(&t->tainted, o->key), *s = NULL;
 	struct str text = cached_field(o, "spec.taints", NULL);
 	struct json *taints;
@@ -275,8 +259,7 @@ static void node_taints_on_node(struct informer_handler *h, struct cached *o, bo
 static void node_taints_on_node_update(struct informer_handler *h, struct cached *old,
 				       struct cached *o)
 {
-	if (!str_eq(old->uid, o->uid) ||
-	    !str_eq(cached_field(old, "spec.taints", NULL), cached_field(o, "spec.taints", NULL)))
+	if (!str_eq(old->uid, o->uid) || !cached_same_field(old, o, "spec.taints"))
 		node_taints_on_node(h, o, false);
 }
 
@@ -284,7 +267,7 @@ static void node_taints_on_node_update(struct informer_handler *h, struct cached
 static void node_taints_on_node_delete(struct informer_handler *h, struct cached *last,
 				       bool unknown UNUSED)
 {
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, node_handler);
+	struct node_taints *t = CONTAINER_OF(h, struct node_taints, nodes.handler);
 	struct node_taint_set *old = map_remove(&t->tainted, last->key);
 	struct cache_walk walk = { 0 };
 	struct cached *pod;
@@ -292,7 +275,8 @@ static void node_taints_on_node_delete(struct informer_handler *h, struct cached
 	if (!old)
 		return;
 	free(old);
-	while ((pod = cache_next_by(informer_cache(t->pods), PODS_BY_NODE, last->key, &walk)))
+	while ((pod = cache_next_by(informer_cache(t->pods.informer), PODS_BY_NODE, last->key,
+				    &walk)))
 		forget_leaving(t, pod->key);
 }
 
@@ -300,7 +284,7 @@ static void node_taints_on_node_delete(struct informer_handler *h, struct cached
 
 static void node_taints_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, pod_handler);
+	struct node_taints *t = CONTAINER_OF(h, struct node_taints, pods.handler);
 	struct str node = cached_field(o, "spec.nodeName", NULL);
 	const struct node_taint_set *s = node.n > 0 ? map_get(&t->tainted, node) : NULL;
 
@@ -314,77 +298,39 @@ static void node_taints_on_pod_update(struct informer_handler *h, struct cached 
 				      struct cached *o)
 {
 	static const char *const fields[] = { "spec.nodeName", "spec.tolerations" };
-	bool same = str_eq(old->uid, o->uid) && old->deleting == o->deleting;
 
-	for (size_t i = 0; same && i < ARRAY_SIZE(fields); i++)
-		same = str_eq(cached_field(old, fields[i], NULL), cached_field(o, fields[i], NULL));
-	if (!same)
+	if (!str_eq(old->uid, o->uid) || old->deleting != o->deleting ||
+	    !cached_same_fields(old, o, fields, ARRAY_SIZE(fields)))
 		node_taints_on_pod(h, o, false);
 }
 
 static void node_taints_on_pod_delete(struct informer_handler *h, struct cached *last,
 				      bool unknown UNUSED)
 {
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, pod_handler);
+	struct node_taints *t = CONTAINER_OF(h, struct node_taints, pods.handler);
 
 	forget_leaving(t, last->key);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-bool node_taints_synced(const struct node_taints *t)
-{
-	return t->pod_handler.synced && t->node_handler.synced;
-}
-
-static void node_taints_on_nodes_synced(struct informer_handler *h)
-{
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, node_handler);
-
-	workqueue_hold(t->queue, !node_taints_synced(t));
-}
-
-static void node_taints_on_pods_synced(struct informer_handler *h)
-{
-	struct node_taints *t = CONTAINER_OF(h, struct node_taints, pod_handler);
-
-	workqueue_hold(t->queue, !node_taints_synced(t));
-}
-
-static void node_taints_metrics(struct node_taints *t)
-{
-	struct metrics_spec deletions = {
-		.name = "taint_eviction_controller_pod_deletions_total",
-		.help = "Pods deleted because of taints of their nodes.",
-		.type = METRICS_COUNTER,
-	};
-	struct metrics_family *f;
-
-	if (t->ctx.metrics && metrics_register(t->ctx.metrics, &deletions, &f, NULL) == 0)
-		t->deletions = metrics_counter_of(f, NULL, 0);
-}
-
 static void node_taints_follow(struct node_taints *t)
 {
-	t->pods_resource = resource_builtin("", "v1", "pods");
-	t->nodes_resource = resource_builtin("", "v1", "nodes");
-	t->pods = informers_get(
-		t->ctx.informers,
-		&(struct informer_spec){ .resource = &t->pods_resource, .slim = true });
-	t->nodes = informers_get(
-		t->ctx.informers,
-		&(struct informer_spec){ .resource = &t->nodes_resource, .slim = true });
-	pods_index_by_node(t->pods);
-	t->pod_handler = (struct informer_handler){ .on_add = node_taints_on_pod,
-						    .on_update = node_taints_on_pod_update,
-						    .on_delete = node_taints_on_pod_delete,
-						    .on_synced = node_taints_on_pods_synced };
-	t->node_handler = (struct informer_handler){ .on_add = node_taints_on_node,
-						     .on_update = node_taints_on_node_update,
-						     .on_delete = node_taints_on_node_delete,
-						     .on_synced = node_taints_on_nodes_synced };
-	informer_add_handler(t->pods, &t->pod_handler);
-	informer_add_handler(t->nodes, &t->node_handler);
+	t->pods = (struct followed){
+		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = pods_by_node,
+		.handler = { .on_add = node_taints_on_pod,
+			     .on_update = node_taints_on_pod_update,
+			     .on_delete = node_taints_on_pod_delete },
+	};
+	t->nodes = (struct followed){
+		.resource = resource_builtin("", "v1", "nodes"),
+		.handler = { .on_add = node_taints_on_node,
+			     .on_update = node_taints_on_node_update,
+			     .on_delete = node_taints_on_node_delete },
+	};
+	follow(&t->following, &t->pods);
+	follow(&t->following, &t->nodes);
 }
 
 struct node_taints *node_taints_new(const struct context *ctx, unsigned workers)
@@ -394,42 +340,38 @@ struct node_taints *node_taints_new(const struct context *ctx, unsigned workers)
 	t->ctx = *ctx;
 	map_init(&t->tainted);
 	map_init(&t->leaving);
-	list_init(&t->jobs);
 	arena_init(&t->scratch, REQUEST_WORK_MAX);
-	node_taints_metrics(t);
+	t->deletions = metrics_counter_alone(ctx->metrics,
+					     "taint_eviction_controller_pod_deletions_total",
+					     "Pods deleted because of taints of their nodes.");
 	t->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "noexec_taint_pod",
 							   .workers = workers ? workers : WORKERS,
 							   .handle = node_taints_handle,
 							   .arg = t,
 							   .metrics = ctx->metrics });
-	workqueue_hold(t->queue, true);
+	t->jobs = (struct works){ t->queue, ctx->log, "pod", node_taints_job_release };
+	works_init(&t->jobs);
+	following_init(&t->following, ctx->informers);
+	following_hold(&t->following, t->queue);
 	node_taints_follow(t);
 	return t;
 }
 
-static void free_values(struct map *m)
+bool node_taints_synced(const struct node_taints *t)
 {
-	struct str key;
-	size_t at = 0;
-	void *value;
-
-	while (map_next(m, &at, &key, &value))
-		free(value);
-	map_release(m);
+	return following_synced(&t->following);
 }
 
 void node_taints_free(struct node_taints *t)
 {
 	if (!t)
 		return;
-	informer_remove_handler(&t->pod_handler);
-	informer_remove_handler(&t->node_handler);
-	LIST_FOREACH_SAFE (it, &t->jobs)
-		node_taints_job_free(LIST_ENTRY(it, struct node_taints_job, link));
+	following_end(&t->following);
+	works_release(&t->jobs);
 	workqueue_free(t->queue);
-	free_values(&t->tainted);
-	free_values(&t->leaving);
+	map_free_values(&t->tainted);
+	map_free_values(&t->leaving);
 	arena_release(&t->scratch);
 	free(t);
 }

@@ -11,12 +11,13 @@
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
-#include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/pod_garbage/decide.h"
 #include "controller/pod_garbage/finished.h"
 #include "controller/pods/removal.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
+#include "controller/shared/work.h"
 
 enum {
 	THRESHOLD = 12500,
@@ -38,27 +39,23 @@ struct missing_node {
 struct pod_garbage {
 	struct context ctx;
 	struct pod_garbage_opts opts;
-	struct resource pods_resource, nodes_resource;
-	struct informer *pods, *nodes;
-	struct informer_handler pod_handler, node_handler;
+	struct following following;
+	struct followed pods, nodes;
 	struct map missing; /* name -> struct missing_node */
 	struct finished_pods finished;
 	struct workqueue *queue;
-	struct list jobs;
+	struct works jobs;
 	struct loop_timer count; /* runs while there are too many finished pods */
 	struct arena scratch; /* for one object */
 	struct metrics_counter *deletions; /* or NULL */
 };
 
 struct pod_garbage_job {
-	struct list link;
+	struct work work; /* its request is for a node */
 	struct pod_garbage *owner;
-	struct str key; /* borrowed from the queue */
-	struct str name; /* without the prefix */
+	struct str name; /* the key without the prefix */
 	struct str uid;
-	struct arena arena;
 	struct pod_removal removal;
-	struct client_request request; /* for a node */
 	bool surplus; /* a finished pod that is one too many */
 };
 
@@ -79,13 +76,13 @@ static void pod_garbage_add(struct pod_garbage *g, const char *prefix, struct st
 
 static bool node_is_there(const struct pod_garbage *g, struct str name)
 {
-	return cache_get(informer_cache(g->nodes), name) != NULL;
+	return cache_get(informer_cache(g->nodes.informer), name) != NULL;
 }
 
 static enum pod_garbage_node node_state(struct pod_garbage *g, struct str name)
 {
 	const struct missing_node *missing = map_get(&g->missing, name);
-	const struct cached *o = cache_get(informer_cache(g->nodes), name);
+	const struct cached *o = cache_get(informer_cache(g->nodes.informer), name);
 	struct json *tree;
 	bool out;
 
@@ -122,14 +119,15 @@ static void look_at_pods_of(struct pod_garbage *g, struct str node)
 	struct cache_walk walk = { 0 };
 	struct cached *pod;
 
-	while ((pod = cache_next_by(informer_cache(g->pods), PODS_BY_NODE, node, &walk)))
+	while ((pod = cache_next_by(informer_cache(g->pods.informer), PODS_BY_NODE, node, &walk)))
 		pod_garbage_add(g, POD_KEY, pod->key, 0);
 }
 
 static bool node_has_pods(const struct pod_garbage *g, struct str node)
 {
 	struct cache_walk walk = { 0 };
-	bool any = cache_next_by(informer_cache(g->pods), PODS_BY_NODE, node, &walk) != NULL;
+	bool any = cache_next_by(informer_cache(g->pods.informer), PODS_BY_NODE, node, &walk) !=
+		   NULL;
 
 	cache_walk_end(&walk);
 	return any;
@@ -137,22 +135,9 @@ static bool node_has_pods(const struct pod_garbage *g, struct str node)
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
-static void pod_garbage_job_free(struct pod_garbage_job *j)
+static void pod_garbage_job_release(struct work *w)
 {
-	list_remove(&j->link);
-	pod_removal_cancel(&j->removal);
-	client_cancel(&j->request);
-	arena_release(&j->arena);
-	free(j);
-}
-
-static void pod_garbage_job_end(struct pod_garbage_job *j, bool again)
-{
-	struct workqueue *queue = j->owner->queue;
-	struct str key = j->key;
-
-	pod_garbage_job_free(j);
-	workqueue_finish(queue, key, again);
+	pod_removal_cancel(&CONTAINER_OF(w, struct pod_garbage_job, work)->removal);
 }
 
 /* --- a missing node -------------------------------------------------------------------------- */
@@ -167,7 +152,7 @@ static void pod_garbage_on_node_read(struct client_request *r, const struct clie
 	if (err && err->code != ERR_NOT_FOUND) {
 		log_warn(g->ctx.log, "cannot read a node that pods name", LOG_STR("node", j->name),
 			 LOG_ERR(err));
-		pod_garbage_job_end(j, true);
+		work_end(&j->work, true);
 		return;
 	}
 	/* If the node is there, our watch is late. */
@@ -177,7 +162,7 @@ static void pod_garbage_on_node_read(struct client_request *r, const struct clie
 	}
 	if (m && m->gone)
 		look_at_pods_of(g, j->name);
-	pod_garbage_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void pod_garbage_begin_node(struct pod_garbage_job *j)
@@ -185,14 +170,13 @@ static void pod_garbage_begin_node(struct pod_garbage_job *j)
 	struct pod_garbage *g = j->owner;
 
 	if (!map_get(&g->missing, j->name)) {
-		pod_garbage_job_end(j, false);
+		work_end(&j->work, false);
 	} else if (node_is_there(g, j->name) || !node_has_pods(g, j->name)) {
 		forget_missing(g, j->name);
-		pod_garbage_job_end(j, false);
+		work_end(&j->work, false);
 	} else {
-		j->request.arg = j;
-		j->request.on_done = pod_garbage_on_node_read;
-		client_get(g->ctx.client, &j->request, &g->nodes_resource, STR_NULL, j->name);
+		j->work.request.on_done = pod_garbage_on_node_read;
+		client_get(g->ctx.client, &j->work.request, &g->nodes.resource, STR_NULL, j->name);
 	}
 }
 
@@ -229,7 +213,7 @@ static void pod_garbage_removed(struct pod_removal *r, enum pod_removal_end end,
 
 	if (end == POD_REMOVAL_FAILED) {
 		log_warn(g->ctx.log, what, LOG_STR("pod", j->name), LOG_ERR(err));
-		pod_garbage_job_end(j, true);
+		work_end(&j->work, true);
 		return;
 	}
 	/* It may stay for its finalizers, but counts no more. */
@@ -240,7 +224,7 @@ static void pod_garbage_removed(struct pod_removal *r, enum pod_removal_end end,
 		if (g->deletions)
 			metrics_counter_add(g->deletions, 1);
 	}
-	pod_garbage_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void pod_garbage_remove(struct pod_garbage_job *j, bool orphan)
@@ -250,7 +234,7 @@ static void pod_garbage_remove(struct pod_garbage_job *j, bool orphan)
 	(void)str_split(&name, '/', &ns);
 	j->removal = (struct pod_removal){
 		.ctx = &j->owner->ctx,
-		.arena = &j->arena,
+		.arena = &j->work.arena,
 		.ns = ns,
 		.name = name,
 		.uid = j->uid,
@@ -268,19 +252,19 @@ static void pod_garbage_remove(struct pod_garbage_job *j, bool orphan)
 static void pod_garbage_begin_pod(struct pod_garbage_job *j)
 {
 	struct pod_garbage *g = j->owner;
-	struct cached *o = cache_get(informer_cache(g->pods), j->name);
+	struct cached *o = cache_get(informer_cache(g->pods.informer), j->name);
 	enum pod_garbage_reason reason;
 	struct json *tree;
 
-	if (!o || cached_tree_held(o, &j->arena, &tree, NULL) < 0) {
-		pod_garbage_job_end(j, false);
+	if (!o || cached_tree_held(o, &j->work.arena, &tree, NULL) < 0) {
+		work_end(&j->work, false);
 		return;
 	}
 	j->uid = o->uid;
 	reason = reason_of(g, tree);
 	j->surplus = reason == POD_GARBAGE_NOT && pod_is_surplus(g, j->name);
 	if (reason == POD_GARBAGE_NOT && !j->surplus)
-		pod_garbage_job_end(j, false);
+		work_end(&j->work, false);
 	else
 		pod_garbage_remove(j, reason == POD_GARBAGE_ORPHAN);
 }
@@ -289,13 +273,10 @@ static void pod_garbage_handle(void *arg, struct str key)
 {
 	struct pod_garbage *g = arg;
 	bool pod = str_starts(key, STR(POD_KEY));
-	struct pod_garbage_job *j = XNEW(struct pod_garbage_job);
+	struct pod_garbage_job *j = work_new(&g->jobs, sizeof(*j), key);
 
 	j->owner = g;
-	j->key = key;
 	j->name = str_skip(key, pod ? STR(POD_KEY).n : STR(NODE_KEY).n);
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	list_push_back(&g->jobs, &j->link);
 	if (pod)
 		pod_garbage_begin_pod(j);
 	else
@@ -346,7 +327,7 @@ static void look_at_pod(struct pod_garbage *g, const struct cached *o)
 {
 	struct str node = cached_field(o, "spec.nodeName", NULL);
 
-	if (node.n > 0 && g->node_handler.synced && !node_is_there(g, node))
+	if (node.n > 0 && g->nodes.handler.synced && !node_is_there(g, node))
 		miss_node(g, node);
 	/* Most pods that are deleted are their node's business. */
 	if (o->deleting && (node.n == 0 || node_state(g, node) != POD_GARBAGE_NODE_THERE))
@@ -355,7 +336,7 @@ static void look_at_pod(struct pod_garbage *g, const struct cached *o)
 
 static void pod_garbage_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pod_handler);
+	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pods.handler);
 	struct str node = cached_field(o, "spec.nodeName", NULL);
 	struct missing_node *missing = node.n > 0 ? map_get(&g->missing, node) : NULL;
 
@@ -368,14 +349,13 @@ static void pod_garbage_on_pod(struct informer_handler *h, struct cached *o, boo
 static void pod_garbage_on_pod_update(struct informer_handler *h, struct cached *old,
 				      struct cached *o)
 {
-	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pod_handler);
+	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pods.handler);
 
-	if (!str_eq(old->uid, o->uid) || !str_eq(cached_field(old, "spec.nodeName", NULL),
-						 cached_field(o, "spec.nodeName", NULL))) {
+	if (!str_eq(old->uid, o->uid) || !cached_same_field(old, o, "spec.nodeName")) {
 		pod_garbage_on_pod(h, o, false);
 		return;
 	}
-	if (!str_eq(cached_field(old, "status.phase", NULL), cached_field(o, "status.phase", NULL)))
+	if (!cached_same_field(old, o, "status.phase"))
 		note_finished(g, o);
 	if (o->deleting)
 		look_at_pod(g, o);
@@ -384,14 +364,14 @@ static void pod_garbage_on_pod_update(struct informer_handler *h, struct cached 
 static void pod_garbage_on_pod_delete(struct informer_handler *h, struct cached *last,
 				      bool unknown UNUSED)
 {
-	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pod_handler);
+	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, pods.handler);
 
 	finished_pods_remove(&g->finished, last->key);
 }
 
 static void pod_garbage_on_node(struct informer_handler *h, struct cached *o, bool initial)
 {
-	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, node_handler);
+	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, nodes.handler);
 
 	forget_missing(g, o->key);
 	if (!initial && node_state(g, o->key) == POD_GARBAGE_NODE_OUT_OF_SERVICE)
@@ -403,17 +383,14 @@ static void pod_garbage_on_node_update(struct informer_handler *h, struct cached
 {
 	static const char *const fields[] = { "spec.taints", "status.conditions" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!str_eq(cached_field(old, fields[i], NULL), cached_field(o, fields[i], NULL))) {
-			pod_garbage_on_node(h, o, false);
-			return;
-		}
+	if (!cached_same_fields(old, o, fields, ARRAY_SIZE(fields)))
+		pod_garbage_on_node(h, o, false);
 }
 
 static void pod_garbage_on_node_delete(struct informer_handler *h, struct cached *last,
 				       bool unknown UNUSED)
 {
-	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, node_handler);
+	struct pod_garbage *g = CONTAINER_OF(h, struct pod_garbage, nodes.handler);
 
 	if (node_has_pods(g, last->key))
 		miss_node(g, last->key);
@@ -421,68 +398,34 @@ static void pod_garbage_on_node_delete(struct informer_handler *h, struct cached
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-bool pod_garbage_synced(const struct pod_garbage *g)
-{
-	return g->pod_handler.synced && g->node_handler.synced;
-}
-
 /* Pods that came before the nodes were known are looked at now. */
-static void pod_garbage_begin(struct pod_garbage *g)
+static void pod_garbage_on_synced(struct following *f)
 {
+	struct pod_garbage *g = CONTAINER_OF(f, struct pod_garbage, following);
 	struct cache_walk walk = { 0 };
 	struct cached *pod;
 
-	if (!pod_garbage_synced(g))
-		return;
-	while ((pod = cache_next(informer_cache(g->pods), &walk)))
+	while ((pod = cache_next(informer_cache(g->pods.informer), &walk)))
 		look_at_pod(g, pod);
-	workqueue_hold(g->queue, false);
-}
-
-static void pod_garbage_nodes_synced(struct informer_handler *h)
-{
-	pod_garbage_begin(CONTAINER_OF(h, struct pod_garbage, node_handler));
-}
-
-static void pod_garbage_pods_synced(struct informer_handler *h)
-{
-	pod_garbage_begin(CONTAINER_OF(h, struct pod_garbage, pod_handler));
 }
 
 static void pod_garbage_follow(struct pod_garbage *g)
 {
-	g->pods_resource = resource_builtin("", "v1", "pods");
-	g->nodes_resource = resource_builtin("", "v1", "nodes");
-	g->pods = informers_get(
-		g->ctx.informers,
-		&(struct informer_spec){ .resource = &g->pods_resource, .slim = true });
-	g->nodes = informers_get(
-		g->ctx.informers,
-		&(struct informer_spec){ .resource = &g->nodes_resource, .slim = true });
-	pods_index_by_node(g->pods);
-	g->pod_handler = (struct informer_handler){ .on_add = pod_garbage_on_pod,
-						    .on_update = pod_garbage_on_pod_update,
-						    .on_delete = pod_garbage_on_pod_delete,
-						    .on_synced = pod_garbage_pods_synced };
-	g->node_handler = (struct informer_handler){ .on_add = pod_garbage_on_node,
-						     .on_update = pod_garbage_on_node_update,
-						     .on_delete = pod_garbage_on_node_delete,
-						     .on_synced = pod_garbage_nodes_synced };
-	informer_add_handler(g->nodes, &g->node_handler);
-	informer_add_handler(g->pods, &g->pod_handler);
-}
-
-static void pod_garbage_metrics(struct pod_garbage *g)
-{
-	struct metrics_spec deletions = {
-		.name = "pod_gc_collector_force_delete_pods_total",
-		.help = "Pods that were collected.",
-		.type = METRICS_COUNTER,
+	g->pods = (struct followed){
+		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = pods_by_node,
+		.handler = { .on_add = pod_garbage_on_pod,
+			     .on_update = pod_garbage_on_pod_update,
+			     .on_delete = pod_garbage_on_pod_delete },
 	};
-	struct metrics_family *f;
-
-	if (g->ctx.metrics && metrics_register(g->ctx.metrics, &deletions, &f, NULL) == 0)
-		g->deletions = metrics_counter_of(f, NULL, 0);
+	g->nodes = (struct followed){
+		.resource = resource_builtin("", "v1", "nodes"),
+		.handler = { .on_add = pod_garbage_on_node,
+			     .on_update = pod_garbage_on_node_update,
+			     .on_delete = pod_garbage_on_node_delete },
+	};
+	follow(&g->following, &g->nodes);
+	follow(&g->following, &g->pods);
 }
 
 static void pod_garbage_set_opts(struct pod_garbage *g, const struct pod_garbage_opts *o)
@@ -504,38 +447,40 @@ struct pod_garbage *pod_garbage_new(const struct context *ctx, const struct pod_
 	pod_garbage_set_opts(g, opts);
 	map_init(&g->missing);
 	finished_pods_init(&g->finished);
-	list_init(&g->jobs);
 	arena_init(&g->scratch, REQUEST_WORK_MAX);
 	loop_timer_init(&g->count, ctx->loop, pod_garbage_on_count);
-	pod_garbage_metrics(g);
+	g->deletions = metrics_counter_alone(ctx->metrics,
+					     "pod_gc_collector_force_delete_pods_total",
+					     "Pods that were collected.");
 	g->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "pod_garbage",
 							   .workers = g->opts.workers,
 							   .handle = pod_garbage_handle,
 							   .arg = g,
 							   .metrics = ctx->metrics });
-	workqueue_hold(g->queue, true);
+	g->jobs = (struct works){ g->queue, ctx->log, "key", pod_garbage_job_release };
+	works_init(&g->jobs);
+	following_init(&g->following, ctx->informers);
+	following_hold(&g->following, g->queue);
+	g->following.on_synced = pod_garbage_on_synced;
 	pod_garbage_follow(g);
 	return g;
 }
 
+bool pod_garbage_synced(const struct pod_garbage *g)
+{
+	return following_synced(&g->following);
+}
+
 void pod_garbage_free(struct pod_garbage *g)
 {
-	struct str name;
-	size_t at = 0;
-	void *missing;
-
 	if (!g)
 		return;
-	informer_remove_handler(&g->pod_handler);
-	informer_remove_handler(&g->node_handler);
+	following_end(&g->following);
 	loop_timer_stop(&g->count);
-	LIST_FOREACH_SAFE (it, &g->jobs)
-		pod_garbage_job_free(LIST_ENTRY(it, struct pod_garbage_job, link));
+	works_release(&g->jobs);
 	workqueue_free(g->queue);
-	while (map_next(&g->missing, &at, &name, &missing))
-		free(missing);
-	map_release(&g->missing);
+	map_free_values(&g->missing);
 	finished_pods_release(&g->finished);
 	arena_release(&g->scratch);
 	free(g);

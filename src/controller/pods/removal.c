@@ -6,16 +6,10 @@
 
 #include "base/core/clock.h"
 #include "base/time/timestamp.h"
-#include "client/informer/informer.h"
 #include "controller/pods/pod_state.h"
 #include "controller/shared/context.h"
 
-void pods_index_by_node(struct informer *pods)
-{
-	static const struct cache_index index = { PODS_BY_NODE, NULL, "spec.nodeName" };
-
-	informer_add_index(pods, &index);
-}
+const struct cache_index pods_by_node[] = { { PODS_BY_NODE, NULL, "spec.nodeName" }, { 0 } };
 
 static void pod_removal_end(struct pod_removal *r, enum pod_removal_end end)
 {

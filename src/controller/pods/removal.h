@@ -11,13 +11,13 @@
 #include "base/core/arena.h"
 #include "base/json/json.h"
 #include "client/api/client.h"
+#include "client/informer/cache.h"
 
 struct context;
-struct informer;
 
-/* The name of an index of pods by spec.nodeName, and how to add it to the informer of pods. */
+/* An index of pods by their node; in the array, the last row has no name. */
 #define PODS_BY_NODE "spec.nodeName"
-void pods_index_by_node(struct informer *pods);
+extern const struct cache_index pods_by_node[];
 
 enum pod_removal_end {
 	POD_REMOVAL_DONE, /* deleted by us */
