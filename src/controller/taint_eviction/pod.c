@@ -25,7 +25,7 @@ static bool still_due(const struct taint_job *j)
 static void pod_finish(struct taint_job *j)
 {
 	taint_book_evicted(j->owner->book, j->name, j->uid);
-	taint_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 /* --- removal --------------------------------------------------------------------------------- */
@@ -48,7 +48,8 @@ static void pod_evicted(struct taint_job *j)
 	int64_t late = MAX(now_of(j) - j->eviction->when, 0);
 
 	log_info(t->ctx.log, "pod evicted from tainted devices", LOG_STR("pod", j->name),
-		 LOG_STR("because", eviction_print(j->eviction, &j->arena)), LOG_NS("late", late));
+		 LOG_STR("because", eviction_print(j->eviction, &j->work.arena)),
+		 LOG_NS("late", late));
 	if (t->deletions)
 		metrics_counter_add(t->deletions, 1);
 	if (t->latency)
@@ -67,16 +68,16 @@ static void eviction_done(struct pod_removal *r, enum pod_removal_end end, const
 	else if (end == POD_REMOVAL_GONE)
 		pod_finish(j);
 	else if (end == POD_REMOVAL_SPARED)
-		taint_job_end(j, false);
+		work_end(&j->work, false);
 	else
-		taint_job_fail(j, what, err);
+		work_fail(&j->work, what, err);
 }
 
 static void eviction_start(struct taint_job *j)
 {
 	j->removal = (struct pod_removal){
 		.ctx = &j->owner->ctx,
-		.arena = &j->arena,
+		.arena = &j->work.arena,
 		.ns = j->ns,
 		.name = j->pod,
 		.uid = j->uid,
@@ -95,10 +96,10 @@ void taint_pod_begin(struct taint_job *j)
 {
 	struct taint_eviction *t = j->owner;
 	const struct taint_pod *pod = taint_book_find(t->book, j->name);
-	struct eviction_draft draft = { .arena = &j->arena };
+	struct eviction_draft draft = { .arena = &j->work.arena };
 
 	if (!pod || pod->evicted) {
-		taint_job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
 	if (!eviction_is_due(pod->eviction, now_of(j))) {
@@ -107,7 +108,7 @@ void taint_pod_begin(struct taint_job *j)
 	}
 	j->pod = j->name;
 	(void)str_split(&j->pod, '/', &j->ns);
-	j->uid = arena_str(&j->arena, pod->uid);
+	j->uid = arena_str(&j->work.arena, pod->uid);
 	eviction_join(&draft, pod->eviction);
 	j->eviction = eviction_new(&draft);
 	eviction_start(j);

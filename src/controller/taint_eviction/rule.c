@@ -33,20 +33,21 @@ static int64_t must_wait(const struct taint_job *j, const struct taint_rule *rul
 	return rest > TAINT_STATUS_MS ? TAINT_STATUS_MS : rest > 0 ? rest : 0;
 }
 
-static void rule_on_written(struct taint_job *j, const struct client_answer *a UNUSED,
+static void rule_on_written(struct client_request *r, const struct client_answer *a UNUSED,
 			    const struct error *err)
 {
+	struct taint_job *j = r->arg;
 	struct taint_rule *rule = rule_of(j);
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		taint_job_fail(j, "cannot write the status of a DeviceTaintRule", err);
+		work_fail(&j->work, "cannot write the status of a DeviceTaintRule", err);
 		return;
 	}
 	if (!err && rule) {
 		rule->written_generation = j->generation;
 		rule->next_write_at = loop_now(j->owner->ctx.loop) + TAINT_STATUS_MS;
 	}
-	taint_job_end(j, false);
+	work_end(&j->work, false);
 }
 
 static void rule_write_status(struct taint_job *j, const struct json *rule, struct json *condition)
@@ -55,10 +56,11 @@ static void rule_write_status(struct taint_job *j, const struct json *rule, stru
 	struct resource_name name = { .name = j->name, .subresource = STR("status") };
 	int64_t now = clock_wall(loop_clock(t->ctx.loop));
 
-	j->on_answer = rule_on_written;
-	j->request.query = STR("fieldManager=" TAINT_CONTROLLER "&force=true");
-	client_patch(t->ctx.client, &j->request, informer_resource(t->rules), name,
-		     CLIENT_PATCH_APPLY, taint_condition_patch(&j->arena, rule, condition, now));
+	j->work.request.on_done = rule_on_written;
+	j->work.request.query = STR("fieldManager=" TAINT_CONTROLLER "&force=true");
+	client_patch(t->ctx.client, &j->work.request, informer_resource(t->rules), name,
+		     CLIENT_PATCH_APPLY,
+		     taint_condition_patch(&j->work.arena, rule, condition, now));
 }
 
 void taint_rule_begin(struct taint_job *j)
@@ -71,8 +73,8 @@ void taint_rule_begin(struct taint_job *j)
 	int64_t wait;
 
 	if (!rule || !o || !str_eq(o->uid, rule->uid) ||
-	    cached_tree_held(o, &j->arena, &tree, NULL) < 0) {
-		taint_job_end(j, false);
+	    cached_tree_held(o, &j->work.arena, &tree, NULL) < 0) {
+		work_end(&j->work, false);
 		return;
 	}
 	wait = must_wait(j, rule, taint_condition_of(tree));
@@ -85,9 +87,9 @@ void taint_rule_begin(struct taint_job *j)
 		taint_book_foresee(t->book, j->name, &counts);
 	else
 		taint_book_pending(t->book, j->name, &counts);
-	condition = taint_condition_make(&j->arena, tree, &counts, rule->evicted);
+	condition = taint_condition_make(&j->work.arena, tree, &counts, rule->evicted);
 	if (taint_condition_same(condition, taint_condition_of(tree)))
-		taint_job_end(j, false);
+		work_end(&j->work, false);
 	else
 		rule_write_status(j, tree, condition);
 }

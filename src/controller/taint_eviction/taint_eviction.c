@@ -31,62 +31,28 @@ static void taint_eviction_add_key(struct taint_eviction *t, const char *prefix,
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
-static void taint_eviction_job_free(struct taint_job *j)
+static void taint_job_release(struct work *w)
 {
-	list_remove(&j->link);
-	client_cancel(&j->request);
+	struct taint_job *j = CONTAINER_OF(w, struct taint_job, work);
+
 	pod_removal_cancel(&j->removal);
 	free(j->eviction);
-	arena_release(&j->arena);
-	free(j);
-}
-
-void taint_job_end(struct taint_job *j, bool again)
-{
-	struct workqueue *queue = j->owner->queue;
-	struct str key = j->key;
-
-	taint_eviction_job_free(j);
-	workqueue_finish(queue, key, again);
 }
 
 void taint_job_wait(struct taint_job *j, int64_t ms)
 {
-	workqueue_add_after(j->owner->queue, j->key, ms);
-	taint_job_end(j, false);
-}
-
-void taint_job_fail(struct taint_job *j, const char *what, const struct error *err)
-{
-	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)
-		log_debug(j->owner->ctx.log, what, LOG_STR("key", j->key), LOG_ERR(err));
-	else
-		log_warn(j->owner->ctx.log, what, LOG_STR("key", j->key), LOG_ERR(err));
-	taint_job_end(j, true);
-}
-
-static void taint_eviction_on_done(struct client_request *r, const struct client_answer *a,
-				   const struct error *err)
-{
-	struct taint_job *j = r->arg;
-
-	r->query = STR_NULL;
-	j->on_answer(j, a, err);
+	workqueue_add_after(j->owner->queue, j->work.key, ms);
+	work_end(&j->work, false);
 }
 
 static void taint_eviction_handle(void *arg, struct str key)
 {
 	struct taint_eviction *t = arg;
-	struct taint_job *j = XNEW(struct taint_job);
+	struct taint_job *j = work_new(&t->jobs, sizeof(*j), key);
 	bool pod = str_starts(key, STR(TAINT_POD_KEY));
 
 	j->owner = t;
-	j->key = key;
 	j->name = str_skip(key, pod ? STR(TAINT_POD_KEY).n : STR(TAINT_RULE_KEY).n);
-	j->request.arg = j;
-	j->request.on_done = taint_eviction_on_done;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	list_push_back(&t->jobs, &j->link);
 	if (pod)
 		taint_pod_begin(j);
 	else
@@ -103,9 +69,8 @@ void taint_eviction_event(struct taint_eviction *t, struct str key, struct str u
 	};
 
 	(void)str_split(&about.name, '/', &about.ns);
-	if (t->ctx.recorder)
-		recorder_event(t->ctx.recorder, &about, RECORDER_NORMAL,
-			       "DeviceTaintManagerEviction", str_from(message));
+	recorder_event(t->ctx.recorder, &about, RECORDER_NORMAL, "DeviceTaintManagerEviction",
+		       str_from(message));
 }
 
 void taint_rules_concerned(struct taint_eviction *t, const struct eviction *e, bool evicted)
@@ -223,17 +188,12 @@ static void taint_eviction_on_claim(struct informer_handler *h, struct cached *o
 	note_claim(CONTAINER_OF(h, struct taint_eviction, claim_handler), o);
 }
 
-static bool taint_eviction_same(const struct cached *a, const struct cached *b, const char *path)
-{
-	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
-}
-
 /* Compares only the relevant parts: drivers' entries in the status change far more often. */
 static void taint_eviction_on_claim_update(struct informer_handler *h, struct cached *old,
 					   struct cached *o)
 {
-	if (!str_eq(old->uid, o->uid) || !taint_eviction_same(old, o, "status.allocation") ||
-	    !taint_eviction_same(old, o, "status.reservedFor"))
+	if (!str_eq(old->uid, o->uid) || !cached_same_field(old, o, "status.allocation") ||
+	    !cached_same_field(old, o, "status.reservedFor"))
 		taint_eviction_on_claim(h, o, false);
 }
 
@@ -337,11 +297,6 @@ static void init_metrics(struct taint_eviction *t, struct metrics *m)
 	static const double bounds[] = {
 		0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240
 	};
-	struct metrics_spec deletions = {
-		.name = "device_taint_eviction_controller_pod_deletions_total",
-		.help = "Pods deleted because of device taints.",
-		.type = METRICS_COUNTER,
-	};
 	struct metrics_spec latency = {
 		.name = "device_taint_eviction_controller_pod_deletion_duration_seconds",
 		.help = "Time from when a taint took effect for a pod until the pod was deleted.",
@@ -351,11 +306,10 @@ static void init_metrics(struct taint_eviction *t, struct metrics *m)
 	};
 	struct metrics_family *f;
 
-	if (!m)
-		return;
-	if (metrics_register(m, &deletions, &f, NULL) == 0)
-		t->deletions = metrics_counter_of(f, NULL, 0);
-	if (metrics_register(m, &latency, &f, NULL) == 0)
+	t->deletions = metrics_counter_alone(m,
+					     "device_taint_eviction_controller_pod_deletions_total",
+					     "Pods deleted because of device taints.");
+	if (m && metrics_register(m, &latency, &f, NULL) == 0)
 		t->latency = metrics_histogram_of(f, NULL, 0);
 }
 
@@ -395,7 +349,6 @@ struct taint_eviction *taint_eviction_new(const struct context *ctx, struct devi
 
 	t->ctx = *ctx;
 	t->devices = devices;
-	list_init(&t->jobs);
 	map_init(&t->rule_states);
 	devices_names_init(&t->changed_rules);
 	devices_names_init(&t->due);
@@ -413,6 +366,8 @@ struct taint_eviction *taint_eviction_new(const struct context *ctx, struct devi
 					  .handle = taint_eviction_handle,
 					  .arg = t,
 					  .metrics = ctx->metrics });
+	t->jobs = (struct works){ t->queue, ctx->log, "key", taint_job_release };
+	works_init(&t->jobs);
 	workqueue_hold(t->queue, true);
 	taint_eviction_follow(t);
 	return t;
@@ -426,10 +381,6 @@ bool taint_eviction_synced(const struct taint_eviction *t)
 
 void taint_eviction_free(struct taint_eviction *t)
 {
-	struct str name;
-	size_t at = 0;
-	void *rule;
-
 	if (!t)
 		return;
 	devices_unwatch(&t->watcher);
@@ -437,13 +388,10 @@ void taint_eviction_free(struct taint_eviction *t)
 	informer_remove_handler(&t->claim_handler);
 	informer_remove_handler(&t->rule_handler);
 	loop_task_cancel(&t->task);
-	LIST_FOREACH_SAFE (it, &t->jobs)
-		taint_eviction_job_free(LIST_ENTRY(it, struct taint_job, link));
+	works_release(&t->jobs);
 	workqueue_free(t->queue);
 	taint_book_free(t->book);
-	while (map_next(&t->rule_states, &at, &name, &rule))
-		free(rule);
-	map_release(&t->rule_states);
+	map_free_values(&t->rule_states);
 	devices_names_release(&t->changed_rules);
 	devices_names_release(&t->due);
 	free(t);

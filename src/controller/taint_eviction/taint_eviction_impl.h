@@ -11,6 +11,7 @@
 #include "controller/devices/devices_touch.h"
 #include "controller/pods/removal.h"
 #include "controller/shared/context.h"
+#include "controller/shared/work.h"
 #include "controller/taint_eviction/book.h"
 #include "controller/taint_eviction/taint_eviction.h"
 #include "net/loop/loop.h"
@@ -44,7 +45,7 @@ struct taint_eviction {
 	struct devices_names changed_rules; /* of this turn: their status is written at once */
 	struct devices_names due; /* pods */
 	struct workqueue *queue; /* "pod:NAMESPACE/NAME", "rule:NAME" */
-	struct list jobs;
+	struct works jobs;
 	struct metrics_counter *deletions; /* or NULL, both */
 	struct metrics_histogram *latency;
 	bool working;
@@ -58,14 +59,9 @@ struct taint_eviction {
 
 /* The work for one key: one request after the other. */
 struct taint_job {
-	struct list link;
+	struct work work;
 	struct taint_eviction *owner;
-	struct str key; /* borrowed from the queue until it is done */
-	struct str name; /* without the prefix */
-	struct arena arena;
-	struct client_request request;
-	void (*on_answer)(struct taint_job *j, const struct client_answer *a,
-			  const struct error *err);
+	struct str name; /* the key without the prefix */
 	/* For a pod, as it was when the job began: */
 	struct str ns, pod, uid;
 	struct eviction *eviction;
@@ -74,13 +70,8 @@ struct taint_job {
 	int64_t generation;
 };
 
-void taint_job_end(struct taint_job *j, bool again);
-
 /* Ends the job and queues the key again after `ms`. */
 void taint_job_wait(struct taint_job *j, int64_t ms);
-
-/* Logs the failure, unless it is an expected one, and retries. */
-void taint_job_fail(struct taint_job *j, const char *what, const struct error *err);
 
 void taint_pod_begin(struct taint_job *j); /* taint_eviction/pod.c */
 void taint_rule_begin(struct taint_job *j); /* taint_eviction/rule.c */
