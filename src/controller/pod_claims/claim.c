@@ -18,7 +18,7 @@ static void on_deleted(struct pod_claims_job *j, const struct client_answer *a U
 		       const struct error *err)
 {
 	if (err && err->code != ERR_NOT_FOUND)
-		pod_claims_job_fail(j, "cannot delete an unused claim", err);
+		work_fail(&j->work, "cannot delete an unused claim", err);
 	else
 		pod_claims_job_end(j, false);
 }
@@ -31,10 +31,10 @@ static void claim_finish(struct pod_claims_job *j, bool over)
 		pod_claims_job_end(j, false);
 		return;
 	}
-	log_debug(j->owner->ctx.log, "deleting an unused claim", LOG_STR("key", j->key));
+	log_debug(j->owner->ctx.log, "deleting an unused claim", LOG_STR("key", j->work.key));
 	j->on_answer = on_deleted;
-	client_delete(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, j->name,
-		      &(struct client_delete_opts){ .uid = uid });
+	client_delete(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource, j->ns,
+		      j->name, &(struct client_delete_opts){ .uid = uid });
 }
 
 static void on_owner(struct pod_claims_job *j, const struct client_answer *a,
@@ -45,7 +45,7 @@ static void on_owner(struct pod_claims_job *j, const struct client_answer *a,
 	bool over;
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		pod_claims_job_fail(j, "cannot ask for a claim's pod", err);
+		work_fail(&j->work, "cannot ask for a claim's pod", err);
 		return;
 	}
 	if (!err && client_answer_tree(a, scratch, &pod, NULL) < 0)
@@ -72,7 +72,7 @@ static void claim_end(struct pod_claims_job *j)
 	arena_clear(scratch);
 	if (v == POD_CLAIMS_ASK) {
 		j->on_answer = on_owner;
-		client_get(j->owner->ctx.client, &j->request, &j->owner->pods.resource, j->ns,
+		client_get(j->owner->ctx.client, &j->work.request, &j->owner->pods.resource, j->ns,
 			   name);
 		return;
 	}
@@ -89,7 +89,7 @@ static bool has_failed(struct pod_claims_job *j, const char *what, const struct 
 	if (err->code == ERR_NOT_FOUND)
 		pod_claims_job_end(j, false);
 	else
-		pod_claims_job_fail(j, what, err);
+		work_fail(&j->work, what, err);
 	return true;
 }
 
@@ -111,8 +111,8 @@ static void drop_finalizer(struct pod_claims_job *j)
 	}
 	pod_claims_drop_finalizer(j->claim);
 	j->on_answer = on_finalizer_dropped;
-	client_update(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, j->name,
-		      j->claim);
+	client_update(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource, j->ns,
+		      j->name, j->claim);
 }
 
 static void on_status_written(struct pod_claims_job *j, const struct client_answer *a,
@@ -122,8 +122,8 @@ static void on_status_written(struct pod_claims_job *j, const struct client_answ
 
 	if (has_failed(j, "cannot write who uses a claim", err))
 		return;
-	if (client_answer_tree(a, &j->arena, &j->claim, &bad) < 0)
-		pod_claims_job_fail(j, "cannot read a claim", &bad);
+	if (client_answer_tree(a, &j->work.arena, &j->claim, &bad) < 0)
+		work_fail(&j->work, "cannot read a claim", &bad);
 	else
 		drop_finalizer(j);
 }
@@ -135,10 +135,11 @@ static void claim_settle(struct pod_claims_job *j)
 		drop_finalizer(j);
 		return;
 	}
-	log_debug(j->owner->ctx.log, "removing consumers from a claim", LOG_STR("key", j->key));
+	log_debug(j->owner->ctx.log, "removing consumers from a claim",
+		  LOG_STR("key", j->work.key));
 	j->on_answer = on_status_written;
-	client_update_status(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns,
-			     j->name, j->claim);
+	client_update_status(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource,
+			     j->ns, j->name, j->claim);
 }
 
 /* --- judging users --------------------------------------------------------------------------- */
@@ -158,12 +159,12 @@ static void on_asked(struct pod_claims_job *j, const struct client_answer *a,
 	struct error bad;
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		pod_claims_job_fail(j, "cannot ask for a pod", err);
+		work_fail(&j->work, "cannot ask for a pod", err);
 		return;
 	}
 	if (!err && client_answer_tree(a, scratch, &pod, &bad) < 0) {
 		arena_clear(scratch);
-		pod_claims_job_fail(j, "cannot read a pod", &bad);
+		work_fail(&j->work, "cannot read a pod", &bad);
 		return;
 	}
 	v = pod_claims_judge(j->user, false, pod, true);
@@ -197,7 +198,7 @@ static void judge_rest(struct pod_claims_job *j)
 
 		if (v == POD_CLAIMS_ASK) {
 			j->on_answer = on_asked;
-			client_get(j->owner->ctx.client, &j->request, &j->owner->pods.resource,
+			client_get(j->owner->ctx.client, &j->work.request, &j->owner->pods.resource,
 				   j->ns, json_text_at(j->user, "name"));
 			return;
 		}
@@ -211,12 +212,12 @@ void pod_claims_claim_begin(struct pod_claims_job *j)
 	struct cached *o = cache_get_in(informer_cache(j->owner->claims.informer), j->ns, j->name);
 	const struct json *users;
 
-	if (!o || cached_tree_held(o, &j->arena, &j->claim, NULL) < 0) {
+	if (!o || cached_tree_held(o, &j->work.arena, &j->claim, NULL) < 0) {
 		pod_claims_job_end(j, false);
 		return;
 	}
 	users = json_getz(json_getz(j->claim, "status"), "reservedFor");
-	j->verdicts = ARENA_ARRAY(&j->arena, enum pod_claims_verdict, json_count(users));
+	j->verdicts = ARENA_ARRAY(&j->work.arena, enum pod_claims_verdict, json_count(users));
 	j->user = json_first(users);
 	judge_rest(j);
 }

@@ -52,9 +52,9 @@ static void PRINTF_LIKE(2, 3) refuse(struct pod_claims_job *j, const char *fmt, 
 	va_start(args, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	log_debug(j->owner->ctx.log, "cannot create a claim", LOG_STR("key", j->key),
+	log_debug(j->owner->ctx.log, "cannot create a claim", LOG_STR("key", j->work.key),
 		  LOG_STR("claim", entry), LOG_Z("why", why));
-	pod_tell(j, arena_printf(&j->arena, "PodResourceClaim %.*s: %s", STR_ARG(entry), why));
+	pod_tell(j, arena_printf(&j->work.arena, "PodResourceClaim %.*s: %s", STR_ARG(entry), why));
 	pod_claims_job_end(j, true);
 }
 
@@ -68,10 +68,10 @@ static void next_entry(struct pod_claims_job *j)
 
 static void note_made(struct pod_claims_job *j, struct str claim)
 {
-	struct pod_claims_made *m = ARENA_NEW(&j->arena, struct pod_claims_made);
+	struct pod_claims_made *m = ARENA_NEW(&j->work.arena, struct pod_claims_made);
 
 	m->pod_claim = json_text_at(j->entry, "name");
-	m->claim = arena_str(&j->arena, claim);
+	m->claim = arena_str(&j->work.arena, claim);
 	*j->made_last = m;
 	j->made_last = &m->next;
 	next_entry(j);
@@ -82,7 +82,7 @@ static void get_claim(struct pod_claims_job *j, struct str name,
 					const struct error *err))
 {
 	j->on_answer = on_answer;
-	client_get(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, name);
+	client_get(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource, j->ns, name);
 }
 
 static void pod_make(struct pod_claims_job *j);
@@ -96,7 +96,7 @@ static void on_there(struct pod_claims_job *j, const struct client_answer *a,
 
 	if (err) {
 		refuse(j, "checking claim existence: %s", err->msg);
-	} else if (client_answer_tree(a, &j->arena, &claim, &bad) < 0) {
+	} else if (client_answer_tree(a, &j->work.arena, &claim, &bad) < 0) {
 		refuse(j, "checking claim existence: %s", bad.msg);
 	} else if (pod_claims_made_for(claim, pod_uid(j), json_text_at(j->entry, "name"))) {
 		note_made(j, json_text_at(json_getz(claim, "metadata"), "name"));
@@ -123,7 +123,7 @@ static void pod_on_created(struct pod_claims_job *j, const struct client_answer 
 		refuse(j, "create ResourceClaim : %s", err->msg);
 		return;
 	}
-	log_debug(j->owner->ctx.log, "created a claim", LOG_STR("key", j->key),
+	log_debug(j->owner->ctx.log, "created a claim", LOG_STR("key", j->work.key),
 		  LOG_STR("claim", name));
 	note_made(j, name);
 	look_at_entries(j);
@@ -143,13 +143,14 @@ static void pod_make(struct pod_claims_job *j)
 		       "resource claim template \"%.*s\": resourceclaimtemplate.resource.k8s.io "
 		       "\"%.*s\" not found",
 		       STR_ARG(ref.template), STR_ARG(ref.template));
-	} else if (cached_tree_held(o, &j->arena, &template, &err) < 0) {
+	} else if (cached_tree_held(o, &j->work.arena, &template, &err) < 0) {
 		refuse(j, "resource claim template \"%.*s\": %s", STR_ARG(ref.template), err.msg);
 	} else {
-		j->claim = pod_claims_make(&j->arena, j->pod, ref.pod_claim, template, j->attempt);
+		j->claim = pod_claims_make(&j->work.arena, j->pod, ref.pod_claim, template,
+					   j->attempt);
 		j->on_answer = pod_on_created;
-		client_create(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns,
-			      j->claim);
+		client_create(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource,
+			      j->ns, j->claim);
 	}
 }
 
@@ -192,7 +193,7 @@ static void on_recorded(struct pod_claims_job *j, const struct client_answer *a,
 
 	if (err && err->code != ERR_NOT_FOUND) {
 		refuse(j, "checking claim existence: %s", err->msg);
-	} else if (!err && client_answer_tree(a, &j->arena, &claim, NULL) == 0 &&
+	} else if (!err && client_answer_tree(a, &j->work.arena, &claim, NULL) == 0 &&
 		   pod_claims_controlled_by(claim, pod_uid(j))) {
 		next_entry(j);
 		look_at_entries(j);
@@ -248,7 +249,7 @@ static void on_reserved(struct pod_claims_job *j, const struct client_answer *a 
 			const struct error *err)
 {
 	if (err) {
-		pod_claims_job_fail(j, "cannot reserve a claim", err);
+		work_fail(&j->work, "cannot reserve a claim", err);
 		return;
 	}
 	next_entry(j);
@@ -264,7 +265,7 @@ static struct json *wants_reservation(struct pod_claims_job *j)
 
 	if (ref.state == POD_CLAIMS_REF_NAMED)
 		o = cache_get_in(informer_cache(j->owner->claims.informer), j->ns, ref.claim);
-	if (!o || cached_tree_held(o, &j->arena, &claim, NULL) < 0 ||
+	if (!o || cached_tree_held(o, &j->work.arena, &claim, NULL) < 0 ||
 	    (ref.template.n > 0 && !pod_claims_controlled_by(claim, pod_uid(j))))
 		return NULL;
 	return pod_claims_wants_reservation(claim, pod_uid(j)) ? claim : NULL;
@@ -280,10 +281,10 @@ static void reserve_rest(struct pod_claims_job *j)
 		pod_claims_job_end(j, false);
 		return;
 	}
-	pod_claims_reserve(&j->arena, claim, j->pod);
+	pod_claims_reserve(&j->work.arena, claim, j->pod);
 	j->on_answer = on_reserved;
-	client_update_status(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns,
-			     json_text_at(json_getz(claim, "metadata"), "name"), claim);
+	client_update_status(j->owner->ctx.client, &j->work.request, &j->owner->claims.resource,
+			     j->ns, json_text_at(json_getz(claim, "metadata"), "name"), claim);
 }
 
 /* For a pod without a node, the scheduler does it. */
@@ -301,7 +302,7 @@ static void on_told(struct pod_claims_job *j, const struct client_answer *a UNUS
 	if (err && err->code == ERR_NOT_FOUND)
 		pod_claims_job_end(j, false);
 	else if (err)
-		pod_claims_job_fail(j, "cannot tell a pod its claims", err);
+		work_fail(&j->work, "cannot tell a pod its claims", err);
 	else
 		reserve(j);
 }
@@ -320,9 +321,10 @@ static void look_at_entries(struct pod_claims_job *j)
 		return;
 	}
 	j->on_answer = on_told;
-	j->request.query = STR("fieldManager=ResourceClaimController");
-	client_patch(j->owner->ctx.client, &j->request, &j->owner->pods.resource, name,
-		     CLIENT_PATCH_STRATEGIC, pod_claims_status_patch(&j->arena, j->pod, j->made));
+	j->work.request.query = STR("fieldManager=ResourceClaimController");
+	client_patch(j->owner->ctx.client, &j->work.request, &j->owner->pods.resource, name,
+		     CLIENT_PATCH_STRATEGIC,
+		     pod_claims_status_patch(&j->work.arena, j->pod, j->made));
 }
 
 /*
@@ -339,7 +341,7 @@ void pod_claims_pod_begin(struct pod_claims_job *j)
 	struct cached *o = cache_get_in(informer_cache(j->owner->pods.informer), j->ns, j->name);
 
 	j->made_last = &j->made;
-	if (!o || o->deleting || cached_tree_held(o, &j->arena, &j->pod, NULL) < 0 ||
+	if (!o || o->deleting || cached_tree_held(o, &j->work.arena, &j->pod, NULL) < 0 ||
 	    pod_claims_pod_done(j->pod) || is_in_group(j->pod)) {
 		pod_claims_job_end(j, false);
 		return;

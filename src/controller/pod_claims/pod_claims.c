@@ -235,41 +235,7 @@ static void index_template(const struct cached *o, struct arena *a, struct cache
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Until all informers have their state, pods and claims would seem to be missing. */
-static void pod_claims_on_synced(struct pod_claims *c)
-{
-	if (pod_claims_synced(c))
-		workqueue_hold(c->queue, false);
-}
-
-static void on_pods_synced(struct informer_handler *h)
-{
-	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, pods.handler));
-}
-
-static void on_claims_synced(struct informer_handler *h)
-{
-	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, claims.handler));
-}
-
-static void on_templates_synced(struct informer_handler *h)
-{
-	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, templates.handler));
-}
-
-static void pod_claims_follow(struct pod_claims *c, struct pod_claims_followed *f,
-			      const struct cache_index *indexes)
-{
-	f->informer = informers_get(c->ctx.informers, &(struct informer_spec){
-							      .resource = &f->resource,
-							      .slim = true,
-						      });
-	for (; indexes && indexes->name; indexes++)
-		informer_add_index(f->informer, indexes);
-	informer_add_handler(f->informer, &f->handler);
-}
-
-static void follow_all(struct pod_claims *c)
+static void pod_claims_follow(struct pod_claims *c)
 {
 	static const struct cache_index of_pods[] = { { POD_CLAIMS_BY_CLAIM, index_claim, NULL },
 						      { POD_CLAIMS_BY_TEMPLATE, index_template,
@@ -280,29 +246,27 @@ static void follow_all(struct pod_claims *c)
 							{ POD_CLAIMS_BY_USER, index_user, NULL },
 							{ 0 } };
 
-	c->pods = (struct pod_claims_followed){
+	c->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
+		.indexes = of_pods,
 		.handler = { .on_add = pod_claims_on_pod,
 			     .on_update = pod_claims_on_pod_update,
-			     .on_delete = pod_claims_on_pod_delete,
-			     .on_synced = on_pods_synced },
+			     .on_delete = pod_claims_on_pod_delete },
 	};
-	c->claims = (struct pod_claims_followed){
+	c->claims = (struct followed){
 		.resource = resource_builtin("resource.k8s.io", "v1", "resourceclaims"),
+		.indexes = of_claims,
 		.handler = { .on_add = pod_claims_on_claim,
 			     .on_update = pod_claims_on_claim_update,
-			     .on_delete = on_claim_delete,
-			     .on_synced = on_claims_synced },
+			     .on_delete = on_claim_delete },
 	};
-	c->templates = (struct pod_claims_followed){
+	c->templates = (struct followed){
 		.resource = resource_builtin("resource.k8s.io", "v1", "resourceclaimtemplates"),
-		.handler = { .on_add = on_template,
-			     .on_update = on_template_update,
-			     .on_synced = on_templates_synced },
+		.handler = { .on_add = on_template, .on_update = on_template_update },
 	};
-	pod_claims_follow(c, &c->pods, of_pods);
-	pod_claims_follow(c, &c->claims, of_claims);
-	pod_claims_follow(c, &c->templates, NULL);
+	follow(&c->following, &c->pods);
+	follow(&c->following, &c->claims);
+	follow(&c->following, &c->templates);
 }
 
 static void on_served(struct served_wait *w, const struct error *err)
@@ -315,10 +279,8 @@ static void on_served(struct served_wait *w, const struct error *err)
 		return;
 	}
 	c->looked = true;
-	c->following = discovery_find(d, STR("resource.k8s.io"), STR("v1"),
-				      STR("resourceclaims")) != NULL;
-	if (c->following)
-		follow_all(c);
+	if (discovery_find(d, STR("resource.k8s.io"), STR("v1"), STR("resourceclaims")))
+		pod_claims_follow(c);
 	else
 		loop_timer_start(&c->again, LOOK_AGAIN_MS);
 }
@@ -335,7 +297,6 @@ struct pod_claims *pod_claims_new(const struct context *ctx, const struct pod_cl
 	struct pod_claims *c = XNEW(struct pod_claims);
 
 	c->ctx = *ctx;
-	list_init(&c->jobs);
 	pod_claims_gone_init(&c->gone);
 	pod_claims_metrics_init(&c->metrics, ctx->metrics);
 	arena_init(&c->scratch, REQUEST_WORK_MAX);
@@ -346,7 +307,10 @@ struct pod_claims *pod_claims_new(const struct context *ctx, const struct pod_cl
 					  .handle = pod_claims_handle,
 					  .arg = c,
 					  .metrics = ctx->metrics });
-	workqueue_hold(c->queue, true);
+	c->jobs = (struct works){ c->queue, ctx->log, "key", NULL };
+	works_init(&c->jobs);
+	following_init(&c->following, ctx->informers);
+	following_hold(&c->following, c->queue);
 	c->wait.done = on_served;
 	loop_timer_init(&c->again, ctx->loop, pod_claims_on_again);
 	served_look(ctx->served, &c->wait);
@@ -355,8 +319,7 @@ struct pod_claims *pod_claims_new(const struct context *ctx, const struct pod_cl
 
 bool pod_claims_synced(const struct pod_claims *c)
 {
-	return c->looked && (!c->following || (c->pods.handler.synced && c->claims.handler.synced &&
-					       c->templates.handler.synced));
+	return c->looked && following_synced(&c->following);
 }
 
 void pod_claims_free(struct pod_claims *c)
@@ -365,10 +328,8 @@ void pod_claims_free(struct pod_claims *c)
 		return;
 	served_cancel(&c->wait);
 	loop_timer_stop(&c->again);
-	informer_remove_handler(&c->pods.handler);
-	informer_remove_handler(&c->claims.handler);
-	informer_remove_handler(&c->templates.handler);
-	pod_claims_jobs_release(c);
+	following_end(&c->following);
+	works_release(&c->jobs);
 	workqueue_free(c->queue);
 	pod_claims_metrics_release(&c->metrics);
 	pod_claims_gone_release(&c->gone);

@@ -4,31 +4,27 @@
 #ifndef CONTROLLER_POD_CLAIMS_POD_CLAIMS_IMPL_H
 #define CONTROLLER_POD_CLAIMS_POD_CLAIMS_IMPL_H
 
-#include "client/informer/informer.h"
 #include "controller/pod_claims/decide.h"
 #include "controller/pod_claims/gone.h"
 #include "controller/pod_claims/metrics.h"
 #include "controller/shared/context.h"
+#include "controller/shared/followed.h"
 #include "controller/shared/served.h"
+#include "controller/shared/work.h"
 
 struct workqueue;
 
-struct pod_claims_followed {
-	struct resource resource;
-	struct informer *informer;
-	struct informer_handler handler;
-};
-
 struct pod_claims {
 	struct context ctx;
-	struct pod_claims_followed pods; /* indexes: POD_CLAIMS_BY_CLAIM, POD_CLAIMS_BY_TEMPLATE */
-	struct pod_claims_followed claims; /* indexes: POD_CLAIMS_BY_OWNER, POD_CLAIMS_BY_USER */
-	struct pod_claims_followed templates;
+	struct following following;
+	struct followed pods; /* indexes: POD_CLAIMS_BY_CLAIM, POD_CLAIMS_BY_TEMPLATE */
+	struct followed claims; /* indexes: POD_CLAIMS_BY_OWNER, POD_CLAIMS_BY_USER */
+	struct followed templates;
 	struct served_wait wait; /* for a discovery refresh */
 	struct loop_timer again; /* starts the next one */
-	bool looked, following;
+	bool looked;
 	struct workqueue *queue; /* "pod:NAMESPACE/NAME", "claim:NAMESPACE/NAME" */
-	struct list jobs;
+	struct works jobs;
 	struct pod_claims_gone gone; /* uids of pods */
 	struct pod_claims_metrics metrics;
 	struct arena scratch; /* for one event, or one step */
@@ -46,11 +42,9 @@ struct pod_claims {
 
 /* The work for one key: one request after the other. */
 struct pod_claims_job {
-	struct list link;
+	struct work work;
 	struct pod_claims *owner;
-	struct str key, ns, name; /* borrowed from the queue until it is done */
-	struct arena arena;
-	struct client_request request;
+	struct str ns, name; /* in the key */
 	void (*on_answer)(struct pod_claims_job *j, const struct client_answer *a,
 			  const struct error *err);
 	/* For a pod: */
@@ -70,13 +64,8 @@ struct pod_claims_job {
 /* The queue's handler. */
 void pod_claims_handle(void *arg, struct str key);
 
-/* Cancels all jobs, without notifying the queue. */
-void pod_claims_jobs_release(struct pod_claims *c);
-
+/* Not work_end(): a claim with a user that is unseen is looked at again. */
 void pod_claims_job_end(struct pod_claims_job *j, bool again);
-
-/* Logs the failure, unless it is an expected one, and retries. */
-void pod_claims_job_fail(struct pod_claims_job *j, const char *what, const struct error *err);
 
 void pod_claims_pod_begin(struct pod_claims_job *j); /* pod_claims/pod.c */
 void pod_claims_claim_begin(struct pod_claims_job *j); /* pod_claims/claim.c */
