@@ -17,6 +17,7 @@
 #include "controller/namespace/status.h"
 #include "controller/shared/context.h"
 #include "controller/shared/served.h"
+#include "controller/shared/work.h"
 
 enum { BACKOFF_MAX_MS = 60 * 1000 };
 
@@ -26,7 +27,7 @@ struct namespaces {
 	struct resource resource;
 	struct informer_handler handler;
 	struct workqueue *queue;
-	struct list jobs;
+	struct works jobs;
 };
 
 /* One resource to be emptied. */
@@ -36,11 +37,8 @@ struct target {
 };
 
 struct job {
-	struct list link;
+	struct work work; /* its key is the namespace's name */
 	struct namespaces *owner;
-	struct str key; /* the namespace's name; borrowed from the queue until done */
-	struct arena arena;
-	struct client_request request;
 	void (*on_answer)(struct job *j, const struct client_answer *a, const struct error *err);
 	struct served_wait wait;
 	struct json *ns; /* the Namespace as last read or written */
@@ -56,31 +54,20 @@ static void read_namespace(struct job *j);
 
 /* --- a job's end ----------------------------------------------------------------------------- */
 
-static void namespace_job_free(struct job *j)
+static void namespace_job_release(struct work *w)
 {
-	list_remove(&j->link);
+	struct job *j = CONTAINER_OF(w, struct job, work);
+
 	served_cancel(&j->wait);
-	client_cancel(&j->request);
 	namespace_content_cancel(&j->content);
 	namespace_status_release(&j->status);
-	arena_release(&j->arena);
-	free(j);
-}
-
-static void job_end(struct job *j, bool again)
-{
-	struct namespaces *n = j->owner;
-	struct str key = j->key;
-
-	namespace_job_free(j);
-	workqueue_finish(n->queue, key, again);
 }
 
 static void job_fail(struct job *j, const struct error *err)
 {
-	log_warn(j->owner->ctx.log, "namespace is not empty yet", LOG_STR("namespace", j->key),
+	log_warn(j->owner->ctx.log, "namespace is not empty yet", LOG_STR("namespace", j->work.key),
 		 LOG_ERR(err));
-	job_end(j, true);
+	work_end(&j->work, true);
 }
 
 /* The rest disappears by itself: check again after half the estimated time. */
@@ -88,10 +75,10 @@ static void job_wait(struct job *j)
 {
 	struct namespaces *n = j->owner;
 
-	log_info(n->ctx.log, "content remaining in namespace", LOG_STR("namespace", j->key),
+	log_info(n->ctx.log, "content remaining in namespace", LOG_STR("namespace", j->work.key),
 		 LOG_INT("seconds", j->estimate_s));
-	workqueue_add_after(n->queue, j->key, (j->estimate_s / 2 + 1) * 1000);
-	job_end(j, false);
+	workqueue_add_after(n->queue, j->work.key, (j->estimate_s / 2 + 1) * 1000);
+	work_end(&j->work, false);
 }
 
 static void namespace_on_done(struct client_request *r, const struct client_answer *a,
@@ -115,8 +102,8 @@ static void on_finalized(struct job *j, const struct client_answer *a UNUSED,
 		job_fail(j, err);
 		return;
 	}
-	log_info(j->owner->ctx.log, "namespace is emptied", LOG_STR("namespace", j->key));
-	job_end(j, false);
+	log_info(j->owner->ctx.log, "namespace is emptied", LOG_STR("namespace", j->work.key));
+	work_end(&j->work, false);
 }
 
 static void finalize(struct job *j)
@@ -128,9 +115,9 @@ static void finalize(struct job *j)
 			(void)json_unlink(finalizers, f);
 	}
 	j->on_answer = on_finalized;
-	j->request.method = STR("PUT");
-	client_call(j->owner->ctx.client, &j->request, &j->owner->resource,
-		    (struct resource_name){ .name = j->key, .subresource = STR("finalize") },
+	j->work.request.method = STR("PUT");
+	client_call(j->owner->ctx.client, &j->work.request, &j->owner->resource,
+		    (struct resource_name){ .name = j->work.key, .subresource = STR("finalize") },
 		    j->ns);
 }
 
@@ -162,10 +149,10 @@ static void on_told(struct job *j, const struct client_answer *a, const struct e
 	struct json *ns;
 
 	if (err && err->code == ERR_NOT_FOUND) {
-		job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
-	if (!err && client_answer_tree(a, &j->arena, &ns, NULL) == 0)
+	if (!err && client_answer_tree(a, &j->work.arena, &ns, NULL) == 0)
 		j->ns = ns;
 	after_pass(j);
 }
@@ -179,8 +166,8 @@ static void end_pass(struct job *j)
 		return;
 	}
 	j->on_answer = on_told;
-	client_update_status(j->owner->ctx.client, &j->request, &j->owner->resource, STR_NULL,
-			     j->key, j->ns);
+	client_update_status(j->owner->ctx.client, &j->work.request, &j->owner->resource, STR_NULL,
+			     j->work.key, j->ns);
 }
 
 /* --- content --------------------------------------------------------------------------------- */
@@ -223,7 +210,7 @@ static void take_targets(struct job *j, const struct discovery *d)
 	size_t n;
 	const struct discovery_resource *all = discovery_resources(d, &n);
 
-	j->targets = ARENA_ARRAY(&j->arena, struct target, n + 1);
+	j->targets = ARENA_ARRAY(&j->work.arena, struct target, n + 1);
 	for (size_t i = 0; i < n; i++) {
 		const struct discovery_resource *r = &all[i];
 		bool collection = r->verbs & DISCOVERY_DELETE_COLLECTION;
@@ -232,7 +219,7 @@ static void take_targets(struct job *j, const struct discovery *d)
 		if (!r->preferred || !r->resource.namespaced || !(r->verbs & DISCOVERY_DELETE) ||
 		    !(r->verbs & (DISCOVERY_LIST | DISCOVERY_DELETE_COLLECTION)))
 			continue;
-		t = (struct target){ resource_copy(&j->arena, &r->resource), collection };
+		t = (struct target){ resource_copy(&j->work.arena, &r->resource), collection };
 		j->targets[j->ntargets++] = t;
 		if (is_pods(&t.resource)) {
 			j->targets[j->ntargets - 1] = j->targets[0];
@@ -257,7 +244,7 @@ static void namespace_on_looked(struct served_wait *w, const struct error *err)
 			      &deleted_at, NULL);
 	take_targets(j, d);
 	j->content = (struct namespace_content){ .client = j->owner->ctx.client,
-						 .ns = j->key,
+						 .ns = j->work.key,
 						 .deleted_at_ns = deleted_at,
 						 .status = &j->status,
 						 .done = on_content,
@@ -270,7 +257,7 @@ static void namespace_on_looked(struct served_wait *w, const struct error *err)
 static void begin_pass(struct job *j)
 {
 	namespace_status_release(&j->status);
-	namespace_status_init(&j->status, &j->arena);
+	namespace_status_init(&j->status, &j->work.arena);
 	j->estimate_s = 0;
 	j->at = j->ntargets = 0;
 	j->wait.done = namespace_on_looked;
@@ -285,10 +272,10 @@ static void on_marked(struct job *j, const struct client_answer *a, const struct
 		read_namespace(j);
 		return;
 	}
-	if (!err && client_answer_tree(a, &j->arena, &j->ns, &why) < 0)
+	if (!err && client_answer_tree(a, &j->work.arena, &j->ns, &why) < 0)
 		err = &why;
 	if (err && err->code == ERR_NOT_FOUND)
-		job_end(j, false);
+		work_end(&j->work, false);
 	else if (err)
 		job_fail(j, err);
 	else
@@ -301,20 +288,20 @@ static void namespace_mark(struct job *j)
 	struct json *status = json_getz(j->ns, "status");
 
 	if (!json_is(status, JSON_OBJECT)) {
-		status = json_make_object(&j->arena);
+		status = json_make_object(&j->work.arena);
 		json_setz(j->ns, "status", status);
 	}
-	json_put_str(&j->arena, status, "phase", STR("Terminating"));
+	json_put_str(&j->work.arena, status, "phase", STR("Terminating"));
 	j->on_answer = on_marked;
-	client_update_status(j->owner->ctx.client, &j->request, &j->owner->resource, STR_NULL,
-			     j->key, j->ns);
+	client_update_status(j->owner->ctx.client, &j->work.request, &j->owner->resource, STR_NULL,
+			     j->work.key, j->ns);
 }
 
 static void namespace_on_read(struct job *j, const struct client_answer *a, const struct error *err)
 {
 	struct error why;
 
-	if (!err && client_answer_tree(a, &j->arena, &j->ns, &why) < 0)
+	if (!err && client_answer_tree(a, &j->work.arena, &j->ns, &why) < 0)
 		err = &why;
 	if (err && err->code != ERR_NOT_FOUND) {
 		job_fail(j, err);
@@ -322,7 +309,7 @@ static void namespace_on_read(struct job *j, const struct client_answer *a, cons
 	}
 	if (err || !json_getz(json_getz(j->ns, "metadata"), "deletionTimestamp") ||
 	    !json_has_text(json_getz(json_getz(j->ns, "spec"), "finalizers"), STR("kubernetes"))) {
-		job_end(j, false);
+		work_end(&j->work, false);
 		return;
 	}
 	if (str_eq(json_text_at(json_getz(j->ns, "status"), "phase"), STR("Terminating")))
@@ -334,21 +321,18 @@ static void namespace_on_read(struct job *j, const struct client_answer *a, cons
 static void read_namespace(struct job *j)
 {
 	j->on_answer = namespace_on_read;
-	client_get(j->owner->ctx.client, &j->request, &j->owner->resource, STR_NULL, j->key);
+	client_get(j->owner->ctx.client, &j->work.request, &j->owner->resource, STR_NULL,
+		   j->work.key);
 }
 
 static void namespace_handle(void *arg, struct str key)
 {
 	struct namespaces *n = arg;
-	struct job *j = XNEW(struct job);
+	struct job *j = work_new(&n->jobs, sizeof(*j), key);
 
 	j->owner = n;
-	j->key = key;
-	j->request.arg = j;
-	j->request.on_done = namespace_on_done;
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	namespace_status_init(&j->status, &j->arena);
-	list_push_back(&n->jobs, &j->link);
+	j->work.request.on_done = namespace_on_done;
+	namespace_status_init(&j->status, &j->work.arena);
 	read_namespace(j);
 }
 
@@ -389,7 +373,6 @@ struct namespaces *namespaces_new(const struct context *ctx, const struct namesp
 	if (n->opts.resync_ms == 0)
 		n->opts.resync_ms = 5 * 60 * 1000;
 	n->resource = resource_builtin("", "v1", "namespaces");
-	list_init(&n->jobs);
 	n->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = "namespace",
@@ -399,6 +382,8 @@ struct namespaces *namespaces_new(const struct context *ctx, const struct namesp
 					  .backoff_max_ms = BACKOFF_MAX_MS,
 					  .retries_per_s = -1,
 					  .metrics = ctx->metrics });
+	n->jobs = (struct works){ n->queue, ctx->log, "namespace", namespace_job_release };
+	works_init(&n->jobs);
 	n->handler = (struct informer_handler){ .on_add = namespace_on_add,
 						.on_update = namespace_on_update,
 						.resync_ms = n->opts.resync_ms };
@@ -411,8 +396,7 @@ void namespaces_free(struct namespaces *n)
 	if (!n)
 		return;
 	informer_remove_handler(&n->handler);
-	LIST_FOREACH_SAFE (l, &n->jobs)
-		namespace_job_free(LIST_ENTRY(l, struct job, link));
+	works_release(&n->jobs);
 	workqueue_free(n->queue);
 	free(n);
 }

@@ -8,10 +8,10 @@
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
-#include "client/api/client.h"
 #include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/shared/context.h"
+#include "controller/shared/work.h"
 
 struct per_namespace {
 	struct context ctx;
@@ -20,22 +20,8 @@ struct per_namespace {
 	struct informer *namespaces, *objects;
 	struct informer_handler on_namespaces, on_objects;
 	struct workqueue *queue;
-	struct list jobs;
+	struct works jobs;
 };
-
-struct job {
-	struct list link;
-	struct per_namespace *owner;
-	struct str ns; /* borrowed from the queue until it is done */
-	struct client_request request;
-};
-
-static void per_namespace_job_free(struct job *j)
-{
-	list_remove(&j->link);
-	client_cancel(&j->request);
-	free(j);
-}
 
 /* The namespace is gone or being deleted, or the server was ahead of our copy. */
 static bool is_harmless(const struct client_answer *a, const struct error *err)
@@ -48,33 +34,27 @@ static bool is_harmless(const struct client_answer *a, const struct error *err)
 static void per_namespace_on_written(struct client_request *r, const struct client_answer *a,
 				     const struct error *err)
 {
-	struct job *j = r->arg;
-	struct per_namespace *p = j->owner;
-	struct str ns = j->ns;
+	struct work *w = r->arg;
+	struct per_namespace *p = CONTAINER_OF(w->of, struct per_namespace, jobs);
 	bool again = err && !is_harmless(a, err);
 
 	if (again)
 		log_warn(p->ctx.log, "cannot write", LOG_Z("name", p->opts.name),
-			 LOG_STR("namespace", ns), LOG_ERR(err));
-	per_namespace_job_free(j);
-	workqueue_finish(p->queue, ns, again);
+			 LOG_STR("namespace", w->key), LOG_ERR(err));
+	work_end(w, again);
 }
 
 static void write_object(struct per_namespace *p, struct str ns, const struct json *object,
 			 bool exists)
 {
-	struct job *j = XNEW(struct job);
+	struct work *w = work_new(&p->jobs, sizeof(*w), ns);
 
-	j->owner = p;
-	j->ns = ns;
-	j->request.arg = j;
-	j->request.on_done = per_namespace_on_written;
-	list_push_back(&p->jobs, &j->link);
+	w->request.on_done = per_namespace_on_written;
 	if (exists)
-		client_update(p->ctx.client, &j->request, &p->opts.resource, ns,
+		client_update(p->ctx.client, &w->request, &p->opts.resource, ns,
 			      str_from(p->opts.name), object);
 	else
-		client_create(p->ctx.client, &j->request, &p->opts.resource, ns, object);
+		client_create(p->ctx.client, &w->request, &p->opts.resource, ns, object);
 }
 
 static bool is_active(const struct cached *ns)
@@ -176,13 +156,14 @@ struct per_namespace *per_namespace_new(const struct context *ctx,
 	p->ctx = *ctx;
 	p->opts = *opts;
 	p->namespaces_resource = resource_builtin("", "v1", "namespaces");
-	list_init(&p->jobs);
 	p->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = opts->queue,
 							   .workers = opts->workers,
 							   .handle = per_namespace_handle,
 							   .arg = p,
 							   .metrics = ctx->metrics });
+	p->jobs = (struct works){ p->queue, ctx->log, "namespace", NULL };
+	works_init(&p->jobs);
 	workqueue_hold(p->queue, true);
 	watch(p);
 	return p;
@@ -194,8 +175,7 @@ void per_namespace_free(struct per_namespace *p)
 		return;
 	informer_remove_handler(&p->on_namespaces);
 	informer_remove_handler(&p->on_objects);
-	LIST_FOREACH_SAFE (l, &p->jobs)
-		per_namespace_job_free(LIST_ENTRY(l, struct job, link));
+	works_release(&p->jobs);
 	workqueue_free(p->queue);
 	free(p);
 }

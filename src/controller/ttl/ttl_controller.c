@@ -9,10 +9,10 @@
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
-#include "client/api/client.h"
 #include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/shared/context.h"
+#include "controller/shared/work.h"
 #include "controller/ttl/decide.h"
 
 enum { WORKERS = 5 /* as upstream's controller */ };
@@ -23,16 +23,8 @@ struct ttl_controller {
 	struct informer *informer;
 	struct informer_handler handler;
 	struct workqueue *queue; /* keys of Jobs */
-	struct list deletions; /* under way */
+	struct works deletions;
 	struct arena scratch; /* for one event */
-};
-
-struct ttl_deletion {
-	struct list link;
-	struct ttl_controller *owner;
-	struct str key; /* borrowed from the queue until it is done */
-	struct arena arena;
-	struct client_request request;
 };
 
 static int64_t ttl_now(const struct ttl_controller *c)
@@ -42,59 +34,42 @@ static int64_t ttl_now(const struct ttl_controller *c)
 
 /* --- deleting -------------------------------------------------------------------------------- */
 
-static void deletion_free(struct ttl_deletion *d)
-{
-	list_remove(&d->link);
-	client_cancel(&d->request);
-	arena_release(&d->arena);
-	free(d);
-}
-
-static void deletion_end(struct ttl_deletion *d, bool again)
-{
-	struct workqueue *queue = d->owner->queue;
-	struct str key = d->key;
-
-	deletion_free(d);
-	workqueue_finish(queue, key, again);
-}
-
-static void deletion_fail(struct ttl_deletion *d, const struct error *err)
+static void deletion_fail(struct work *w, const struct error *err)
 {
 	bool gone = err->code == ERR_NOT_FOUND;
 
 	if (!gone)
-		log_debug(d->owner->ctx.log, "cannot delete a finished Job", LOG_STR("job", d->key),
+		log_debug(w->of->log, "cannot delete a finished Job", LOG_STR("job", w->key),
 			  LOG_ERR(err));
-	deletion_end(d, !gone);
+	work_end(w, !gone);
 }
 
 static void on_deleted(struct client_request *r, const struct client_answer *answer UNUSED,
 		       const struct error *err)
 {
-	struct ttl_deletion *d = r->arg;
+	struct work *w = r->arg;
 
 	if (err)
-		deletion_fail(d, err);
+		deletion_fail(w, err);
 	else
-		deletion_end(d, false);
+		work_end(w, false);
 }
 
 /* Decides again on the newest version. Returns true if a request is under way. */
-static bool delete_if_due(struct ttl_deletion *d, const struct json *job)
+static bool delete_if_due(struct work *w, const struct json *job)
 {
-	struct ttl_controller *c = d->owner;
+	struct ttl_controller *c = CONTAINER_OF(w->of, struct ttl_controller, deletions);
 	const struct json *meta = json_getz(job, "metadata");
 	int64_t left;
 
 	if (!ttl_decide(job, ttl_now(c), &left))
 		return false;
 	if (left > 0) {
-		workqueue_add_after(c->queue, d->key, left / CLOCK_MS + 1);
+		workqueue_add_after(c->queue, w->key, left / CLOCK_MS + 1);
 		return false;
 	}
-	d->request.on_done = on_deleted;
-	client_delete(c->ctx.client, &d->request, &c->resource, json_text_at(meta, "namespace"),
+	w->request.on_done = on_deleted;
+	client_delete(c->ctx.client, &w->request, &c->resource, json_text_at(meta, "namespace"),
 		      json_text_at(meta, "name"),
 		      &(struct client_delete_opts){
 			      .uid = json_text_at(meta, "uid"),
@@ -106,23 +81,23 @@ static bool delete_if_due(struct ttl_deletion *d, const struct json *job)
 static void on_read(struct client_request *r, const struct client_answer *answer,
 		    const struct error *err)
 {
-	struct ttl_deletion *d = r->arg;
+	struct work *w = r->arg;
 	struct json *job;
 	struct error bad;
 
-	if (!err && client_answer_tree(answer, &d->arena, &job, &bad) < 0)
+	if (!err && client_answer_tree(answer, &w->arena, &job, &bad) < 0)
 		err = &bad;
 	if (err)
-		deletion_fail(d, err);
-	else if (!delete_if_due(d, job))
-		deletion_end(d, false);
+		deletion_fail(w, err);
+	else if (!delete_if_due(w, job))
+		work_end(w, false);
 }
 
 static void ttl_handle(void *arg, struct str key)
 {
 	struct ttl_controller *c = arg;
 	struct cached *o = cache_get(informer_cache(c->informer), key);
-	struct ttl_deletion *d;
+	struct work *w;
 	struct json *job;
 	int64_t left = 0;
 	bool due;
@@ -136,14 +111,9 @@ static void ttl_handle(void *arg, struct str key)
 		workqueue_finish(c->queue, key, false);
 		return;
 	}
-	d = XNEW(struct ttl_deletion);
-	d->owner = c;
-	d->key = key;
-	d->request.arg = d;
-	d->request.on_done = on_read;
-	arena_init(&d->arena, REQUEST_WORK_MAX);
-	list_push_back(&c->deletions, &d->link);
-	client_get(c->ctx.client, &d->request, &c->resource, cached_ns(o), cached_name(o));
+	w = work_new(&c->deletions, sizeof(*w), key);
+	w->request.on_done = on_read;
+	client_get(c->ctx.client, &w->request, &c->resource, cached_ns(o), cached_name(o));
 }
 
 /* --- following ------------------------------------------------------------------------------- */
@@ -172,7 +142,6 @@ struct ttl_controller *ttl_controller_new(const struct context *ctx)
 	struct ttl_controller *c = XNEW(struct ttl_controller);
 
 	c->ctx = *ctx;
-	list_init(&c->deletions);
 	arena_init(&c->scratch, REQUEST_WORK_MAX);
 	c->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "ttl_jobs_to_delete",
@@ -180,6 +149,8 @@ struct ttl_controller *ttl_controller_new(const struct context *ctx)
 							   .handle = ttl_handle,
 							   .arg = c,
 							   .metrics = ctx->metrics });
+	c->deletions = (struct works){ c->queue, ctx->log, "job", NULL };
+	works_init(&c->deletions);
 	c->resource = resource_builtin("batch", "v1", "jobs");
 	c->handler = (struct informer_handler){ .on_add = ttl_on_add, .on_update = ttl_on_update };
 	c->informer = informers_get(
@@ -193,8 +164,7 @@ void ttl_controller_free(struct ttl_controller *c)
 	if (!c)
 		return;
 	informer_remove_handler(&c->handler);
-	LIST_FOREACH_SAFE (l, &c->deletions)
-		deletion_free(LIST_ENTRY(l, struct ttl_deletion, link));
+	works_release(&c->deletions);
 	workqueue_free(c->queue);
 	arena_release(&c->scratch);
 	free(c);
