@@ -29,16 +29,10 @@ static void history_pending_free(struct history_pending *pending)
 
 void history_pool_free(struct history_pool *p)
 {
-	struct str key;
-	size_t at = 0;
-	void *v;
-
 	if (!p)
 		return;
 	client_cancel(&p->request);
-	while (map_next(&p->missing, &at, &key, &v))
-		free(v);
-	map_release(&p->missing);
+	map_free_values(&p->missing);
 	for (size_t i = 0; i < p->pending.n; i++)
 		history_pending_free(&p->pending.v[i]);
 	vec_release(&p->pending);

@@ -365,15 +365,13 @@ void claim_metrics_free(struct claim_metrics *m)
 		return;
 	informer_remove_handler(&m->handler);
 	loop_timer_stop(&m->tick);
-	for (size_t at = 0; map_next(&m->tracked, &at, &key, &v);)
-		free(v);
 	for (size_t at = 0; map_next(&m->holders, &at, &key, &v); at = 0)
 		holder_free(m, v);
 	metrics_remove(m->held, STR("other"), STR("other"));
 	metrics_remove(m->seconds, STR("other"), STR("other"));
 	for (enum claim_phase p = 0; p < CLAIM_PHASES; p++)
 		metrics_gauge_set(m->oldest[p], 0);
-	map_release(&m->tracked);
+	map_free_values(&m->tracked);
 	map_release(&m->holders);
 	arena_release(&m->scratch);
 	free(m);

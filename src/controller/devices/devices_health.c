@@ -49,10 +49,7 @@ static bool says_the_same(const struct cached *a, const struct cached *b)
 		"status.extendedResourceClaimStatus",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!str_eq(cached_field(a, fields[i], NULL), cached_field(b, fields[i], NULL)))
-			return false;
-	return str_eq(a->uid, b->uid);
+	return str_eq(a->uid, b->uid) && cached_same_fields(a, b, fields, ARRAY_SIZE(fields));
 }
 
 static void put_pod(struct devices_health *h, const struct cached *o)
@@ -135,8 +132,7 @@ static void on_node_update(struct informer_handler *handler, struct cached *old,
 	if (!str_eq(before, text))
 		put_node(h, o, text);
 	arena_clear(&h->scratch);
-	if (!str_eq(labels_of(old), labels_of(o)) ||
-	    !str_eq(cached_field(old, "spec.taints", NULL), cached_field(o, "spec.taints", NULL)))
+	if (!str_eq(labels_of(old), labels_of(o)) || !cached_same_field(old, o, "spec.taints"))
 		h->opts.node(h->opts.arg, o->key);
 }
 

@@ -216,20 +216,15 @@ struct waiting_metrics *waiting_metrics_new(struct loop *loop, struct informers 
 
 void waiting_metrics_free(struct waiting_metrics *m)
 {
-	struct str uid;
-	void *p;
-
 	if (!m)
 		return;
 	informer_remove_handler(&m->handler);
 	loop_timer_stop(&m->tick);
-	for (size_t at = 0; map_next(&m->pods, &at, &uid, &p);)
-		free(p);
 	for (size_t i = 0; i < WAITING_REASONS; i++) {
 		metrics_gauge_set(m->number[i], 0);
 		metrics_gauge_set(m->oldest[i], 0);
 	}
-	map_release(&m->pods);
+	map_free_values(&m->pods);
 	arena_release(&m->scratch);
 	free(m);
 }

@@ -101,14 +101,13 @@ static void invalid_namespace(void *arg, const struct garbage_edge *e)
 		       STR_ARG(garbage_edge_name(e)), STR_ARG(e->owner->uid), STR_ARG(d->ns));
 	log_warn(g->ctx.log, "owner is in another namespace", LOG_STR("kind", d->kind->kind),
 		 LOG_STR("namespace", d->ns), LOG_STR("name", d->name));
-	if (g->ctx.recorder)
-		recorder_event(g->ctx.recorder,
-			       &(struct recorder_object){ .api_version = d->kind->api_version,
-							  .kind = d->kind->kind,
-							  .ns = d->ns,
-							  .name = d->name,
-							  .uid = d->uid },
-			       RECORDER_WARNING, "OwnerRefInvalidNamespace", str_from(message));
+	recorder_event(g->ctx.recorder,
+		       &(struct recorder_object){ .api_version = d->kind->api_version,
+						  .kind = d->kind->kind,
+						  .ns = d->ns,
+						  .name = d->name,
+						  .uid = d->uid },
+		       RECORDER_WARNING, "OwnerRefInvalidNamespace", str_from(message));
 }
 
 static const struct garbage_graph_ops graph_ops = {
@@ -372,21 +371,6 @@ static struct workqueue *queue_new(struct garbage *g, const char *name,
 	return q;
 }
 
-static void garbage_make_metrics(struct garbage *g)
-{
-	struct metrics_spec spec = {
-		.name = "garbagecollector_controller_resources_sync_error_total",
-		.help = "Number of garbage collector resources sync errors",
-		.type = METRICS_COUNTER,
-	};
-	struct metrics_family *f = NULL;
-
-	if (!g->ctx.metrics)
-		return;
-	(void)metrics_register(g->ctx.metrics, &spec, &f, NULL);
-	g->sync_errors = metrics_counter_of(f, NULL, 0);
-}
-
 struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts *opts)
 {
 	struct garbage *g = XNEW(struct garbage);
@@ -405,7 +389,9 @@ struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts
 	g->graph = garbage_graph_new(&graph_ops, g);
 	g->deletions = queue_new(g, "garbage_collector_attempt_to_delete", garbage_handle_deletion);
 	g->orphans = queue_new(g, "garbage_collector_attempt_to_orphan", garbage_handle_orphan);
-	garbage_make_metrics(g);
+	g->sync_errors = metrics_counter_alone(
+		ctx->metrics, "garbagecollector_controller_resources_sync_error_total",
+		"Number of garbage collector resources sync errors");
 	loop_timer_init(&g->sync, ctx->loop, on_sync);
 	loop_timer_init(&g->give_up_waiting, ctx->loop, on_waited);
 	loop_timer_start(&g->sync, 0);

@@ -636,10 +636,7 @@ void garbage_graph_free(struct garbage_graph *g)
 		free(n->text);
 		free(n);
 	}
-	at = 0;
-	while (map_next(&g->kinds, &at, &key, &value))
-		free(value);
 	map_release(&g->nodes);
-	map_release(&g->kinds);
+	map_free_values(&g->kinds);
 	free(g);
 }

@@ -183,18 +183,9 @@ struct str health_taints_name(struct str id, struct arena *a)
 
 void health_taints_book_free(struct health_taints_book *b)
 {
-	struct str key;
-	size_t at = 0;
-	void *v;
-
 	if (!b)
 		return;
-	while (map_next(&b->entries, &at, &key, &v))
-		free(v);
-	at = 0;
-	while (map_next(&b->pools, &at, &key, &v))
-		free(v);
-	map_release(&b->entries);
-	map_release(&b->pools);
+	map_free_values(&b->entries);
+	map_free_values(&b->pools);
 	free(b);
 }

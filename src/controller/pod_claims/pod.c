@@ -37,9 +37,8 @@ static void pod_tell(struct pod_claims_job *j, const char *text)
 					 .resource_version = json_text_at(meta,
 									  "resourceVersion") };
 
-	if (j->owner->ctx.recorder)
-		recorder_event(j->owner->ctx.recorder, &about, RECORDER_WARNING,
-			       "FailedResourceClaimCreation", str_from(text));
+	recorder_event(j->owner->ctx.recorder, &about, RECORDER_WARNING,
+		       "FailedResourceClaimCreation", str_from(text));
 }
 
 /* Messages are upstream's. */

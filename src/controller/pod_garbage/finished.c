@@ -20,13 +20,7 @@ void finished_pods_init(struct finished_pods *f)
 
 void finished_pods_release(struct finished_pods *f)
 {
-	struct str key;
-	size_t at = 0;
-	void *pod;
-
-	while (map_next(&f->by_key, &at, &key, &pod))
-		free(pod);
-	map_release(&f->by_key);
+	map_free_values(&f->by_key);
 	omap_release(&f->in_order);
 }
 

@@ -15,21 +15,13 @@ struct expected {
 
 static void expected_clear(struct expected *x)
 {
-	size_t at = 0;
-	struct str uid;
-	void *copy;
-
-	while (map_next(&x->deleted, &at, &uid, &copy))
-		free(copy);
-	map_release(&x->deleted);
-	map_init(&x->deleted);
+	map_free_values(&x->deleted);
 	x->created = 0;
 }
 
 static void expected_free(struct expected *x)
 {
 	expected_clear(x);
-	map_release(&x->deleted);
 	free(x->key);
 	free(x);
 }

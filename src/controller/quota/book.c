@@ -62,14 +62,8 @@ static void counted_free(struct counted *c)
 
 static void forget_records(struct quota_book *b, struct space *s)
 {
-	struct str key;
-	void *record;
-
-	for (size_t at = 0; map_next(&s->records, &at, &key, &record);)
-		free(record);
 	b->count -= s->records.n;
-	map_release(&s->records);
-	map_init(&s->records);
+	map_free_values(&s->records);
 	for (size_t i = 0; i < s->quotas.n; i++)
 		memset(s->quotas.v[i]->sums, 0,
 		       sizeof(struct quantity) * s->quotas.v[i]->quota.wanted.n);

@@ -185,9 +185,7 @@ static void on_class(struct informer_handler *h, struct cached *o UNUSED, bool i
 
 static void on_class_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	static const char path[] = "spec.extendedResourceName";
-
-	if (!str_eq(cached_field(old, path, NULL), cached_field(o, path, NULL)))
+	if (!cached_same_field(old, o, "spec.extendedResourceName"))
 		on_class(h, o, false);
 }
 

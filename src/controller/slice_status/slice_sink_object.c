@@ -51,17 +51,13 @@ static const struct cached *find_object(const struct object_sink *s, struct str 
 
 /* --- reading and writing --------------------------------------------------------------------- */
 
-static bool is_same_field(const struct cached *o, const struct cached *slice, const char *path)
-{
-	return str_eq(cached_field(o, path, NULL), cached_field(slice, path, NULL));
-}
-
 static bool is_about(const struct cached *o, const struct cached *slice)
 {
 	return str_find(cached_field(o, "metadata.ownerReferences", NULL), slice->uid) >= 0 &&
-	       is_same_field(o, slice, "spec.driver") && is_same_field(o, slice, "spec.nodeName") &&
-	       is_same_field(o, slice, "spec.pool.name") &&
-	       is_same_field(o, slice, "spec.pool.generation");
+	       cached_same_field(o, slice, "spec.driver") &&
+	       cached_same_field(o, slice, "spec.nodeName") &&
+	       cached_same_field(o, slice, "spec.pool.name") &&
+	       cached_same_field(o, slice, "spec.pool.generation");
 }
 
 static uint64_t object_revision(struct slice_sink *sink, struct str name)
