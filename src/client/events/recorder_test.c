@@ -65,17 +65,9 @@ static void tell(struct bench *b, const char *reason, const char *message)
 }
 
 /* The number of Events on the server with this text. */
-static int with(struct bench *b, const char *text)
+static size_t with(struct bench *b, const char *text)
 {
-	struct omap_cursor c;
-	int n = 0;
-
-	for (bool ok = omap_first(&b->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		n += strstr(o->text, text) != NULL;
-	}
-	return n;
+	return fakeapi_count_with(b->api, "events", text);
 }
 
 static void assert_metric(struct bench *b, const char *line)

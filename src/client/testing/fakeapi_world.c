@@ -763,7 +763,7 @@ bool fakeapi_has(const struct fakeapi *f, const char *resource, const char *ns, 
 	return o && strstr(o->text, text);
 }
 
-size_t fakeapi_count(const struct fakeapi *f, const char *resource)
+size_t fakeapi_count_with(const struct fakeapi *f, const char *resource, const char *text)
 {
 	struct omap_cursor c;
 	size_t n = 0;
@@ -771,7 +771,26 @@ size_t fakeapi_count(const struct fakeapi *f, const char *resource)
 	for (bool ok = omap_first(&f->objects, &c); ok; ok = omap_next(&c)) {
 		const struct fakeapi_object *o = omap_value(&c);
 
-		n += strcmp(o->kind->resource, resource) == 0;
+		n += strcmp(o->kind->resource, resource) == 0 && strstr(o->text, text);
 	}
 	return n;
+}
+
+size_t fakeapi_count(const struct fakeapi *f, const char *resource)
+{
+	return fakeapi_count_with(f, resource, "");
+}
+
+const char *fakeapi_name_at(const struct fakeapi *f, const char *resource, size_t index)
+{
+	struct omap_cursor c;
+
+	for (bool ok = omap_first(&f->objects, &c); ok; ok = omap_next(&c)) {
+		const struct fakeapi_object *o = omap_value(&c);
+
+		if (strcmp(o->kind->resource, resource) == 0 && index-- == 0)
+			return strrchr(o->key, '/') + 1;
+	}
+	fail_msg("there are not so many %s", resource);
+	return NULL;
 }

@@ -109,8 +109,12 @@ const struct fakeapi_object *fakeapi_find(const struct fakeapi *f, const char *r
 bool fakeapi_has(const struct fakeapi *f, const char *resource, const char *ns, const char *name,
 		 const char *text);
 
-/* The number of objects of that resource. */
+/* The number of objects of that resource; of those that contain this text. */
 size_t fakeapi_count(const struct fakeapi *f, const char *resource);
+size_t fakeapi_count_with(const struct fakeapi *f, const char *resource, const char *text);
+
+/* The name of an object of that resource, counted from 0 in the order of keys. Must exist. */
+const char *fakeapi_name_at(const struct fakeapi *f, const char *resource, size_t index);
 
 /* Closes every watch and drops the history: watchers must list again (410). */
 void fakeapi_forget_past(struct fakeapi *f);

@@ -109,15 +109,7 @@ static bool pod_is_there(const struct bench *b, const char *name)
 
 static size_t events(const struct bench *b, const char *text)
 {
-	struct omap_cursor c;
-	size_t n = 0;
-
-	for (bool ok = omap_first(&b->w->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		n += strcmp(o->kind->resource, "events") == 0 && strstr(o->text, text);
-	}
-	return n;
+	return fakeapi_count_with(b->w->api, "events", text);
 }
 
 static void pods_leave_when_their_time_is_over(void **state UNUSED)

@@ -143,15 +143,7 @@ static size_t pods(const struct batch_bench *b)
 /* The number of events with this text. */
 static size_t events(const struct batch_bench *b, const char *text)
 {
-	struct omap_cursor c;
-	size_t n = 0;
-
-	for (bool ok = omap_first(&b->w->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		n += strcmp(o->kind->resource, "events") == 0 && strstr(o->text, text);
-	}
-	return n;
+	return fakeapi_count_with(b->w->api, "events", text);
 }
 
 /* Creates as many, with this fault for the writes from `at` to `upto`. */

@@ -35,15 +35,10 @@ static void bench_start(struct bench *b)
 {
 	struct resource requests = resource_builtin("resource.k8s.io", "v1alpha3",
 						    "resourcepoolstatusrequests");
-	struct devices_opts o = { .loop = b->w->loop };
 
 	controller_world_start(b->w);
 	b->w->ctx.metrics = b->metrics;
-	o.informers = b->w->ctx.informers;
-	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
-	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
-	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
-	b->devices = devices_new(&o);
+	b->devices = controller_world_devices(b->w, false);
 	b->requests = pool_requests_new(&b->w->ctx, b->devices, &requests);
 	informers_start(b->w->ctx.informers);
 }

@@ -125,15 +125,7 @@ static size_t count_pods(struct bench *b)
 /* Counts pods that have this text. */
 static size_t count_pods_with(struct bench *b, const char *text)
 {
-	struct omap_cursor c;
-	size_t n = 0;
-
-	for (bool ok = omap_first(&b->w->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		n += strcmp(o->kind->resource, "pods") == 0 && strstr(o->text, text);
-	}
-	return n;
+	return fakeapi_count_with(b->w->api, "pods", text);
 }
 
 static bool has_event(struct bench *b, const char *text)
@@ -152,26 +144,12 @@ static bool has_status(struct bench *b, const char *text)
 	return fakeapi_has(b->w->api, "replicasets", "n", "web", text);
 }
 
-/* Names of pods, one by one. */
-static const char *pod_name(struct bench *b, size_t index)
-{
-	struct omap_cursor c;
-
-	for (bool ok = omap_first(&b->w->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		if (strcmp(o->kind->resource, "pods") == 0 && index-- == 0)
-			return strrchr(o->key, '/') + 1;
-	}
-	fail_msg("there is no such pod");
-	return NULL;
-}
-
 static void set_ready(struct bench *b, size_t index, const char *since)
 {
 	char target[128], change[256];
 
-	(void)snprintf(target, sizeof(target), PODS "/%s", pod_name(b, index));
+	(void)snprintf(target, sizeof(target), PODS "/%s",
+		       fakeapi_name_at(b->w->api, "pods", index));
 	(void)snprintf(change, sizeof(change),
 		       "{\"spec\":{\"nodeName\":\"n1\"},\"status\":{\"phase\":\"Running\","
 		       "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
@@ -208,7 +186,7 @@ static void pods_follow_replicas(void **state UNUSED)
 	assert_int_equal(count_pods(b), 1);
 	assert_true(has_status(b, "\"observedGeneration\":2"));
 	assert_true(has_event(b, "\"reason\":\"SuccessfulDelete\""));
-	delete_pod(b, pod_name(b, 0));
+	delete_pod(b, fakeapi_name_at(b->w->api, "pods", 0));
 	run(b);
 	assert_int_equal(count_pods(b), 1);
 	bench_free(b);
@@ -222,13 +200,13 @@ static void ready_pods_are_counted_and_kept(void **state UNUSED)
 	add_set(b, "web", 3);
 	run(b);
 	set_ready(b, 1, "2024-01-01T00:00:00Z");
-	(void)snprintf(kept, sizeof(kept), "%s", pod_name(b, 1));
+	(void)snprintf(kept, sizeof(kept), "%s", fakeapi_name_at(b->w->api, "pods", 1));
 	run(b);
 	assert_true(has_status(b, "\"readyReplicas\":1,\"availableReplicas\":1"));
 	scale(b, "web", 1);
 	run(b);
 	assert_int_equal(count_pods(b), 1);
-	assert_string_equal(pod_name(b, 0), kept);
+	assert_string_equal(fakeapi_name_at(b->w->api, "pods", 0), kept);
 	bench_free(b);
 }
 
@@ -284,7 +262,7 @@ static void a_set_that_is_deleted_creates_nothing(void **state UNUSED)
 	run(b);
 	patch(b, SETS "/web", "{\"metadata\":{\"finalizers\":[\"x/y\"]}}");
 	(void)fakeapi_call(b->w->api, "DELETE", SETS "/web", STR_NULL, NULL);
-	delete_pod(b, pod_name(b, 0));
+	delete_pod(b, fakeapi_name_at(b->w->api, "pods", 0));
 	run(b);
 	assert_int_equal(count_pods(b), 1);
 	assert_true(has_status(b, "\"replicas\":1"));
@@ -298,7 +276,7 @@ static void finished_pods_are_replaced_and_stay(void **state UNUSED)
 
 	add_set(b, "web", 1);
 	run(b);
-	(void)snprintf(target, sizeof(target), PODS "/%s", pod_name(b, 0));
+	(void)snprintf(target, sizeof(target), PODS "/%s", fakeapi_name_at(b->w->api, "pods", 0));
 	patch(b, target, "{\"status\":{\"phase\":\"Failed\"}}");
 	run(b);
 	assert_int_equal(count_pods(b), 2);

@@ -8,6 +8,7 @@
 #include "client/api/client.h"
 #include "client/events/recorder.h"
 #include "client/informer/informer.h"
+#include "controller/devices/devices.h"
 #include "controller/shared/served.h"
 #include "net/loop/loop.h"
 
@@ -43,6 +44,19 @@ void controller_world_stop(struct controller_world *w)
 	informers_free(w->ctx.informers);
 	client_free(w->ctx.client);
 	sim_run_for(w->sim, 100);
+}
+
+struct devices *controller_world_devices(struct controller_world *w, bool health)
+{
+	return devices_new(&(struct devices_opts){
+		.loop = w->loop,
+		.informers = w->ctx.informers,
+		.served = { .slices = resource_builtin("resource.k8s.io", "v1", "resourceslices"),
+			    .claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims"),
+			    .rules = resource_builtin("resource.k8s.io", "v1",
+						      "devicetaintrules") },
+		.health = health,
+	});
 }
 
 void controller_world_run(struct controller_world *w, int64_t ms)

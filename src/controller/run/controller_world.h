@@ -8,6 +8,8 @@
 #include "client/testing/fakeapi_world.h"
 #include "controller/shared/context.h"
 
+struct devices;
+
 struct controller_world {
 	struct sim *sim;
 	struct fakeapi *api;
@@ -23,6 +25,9 @@ void controller_world_free(struct controller_world *w);
 /* Creates a context. Create controllers with it, then call informers_start(). */
 void controller_world_start(struct controller_world *w);
 void controller_world_stop(struct controller_world *w);
+
+/* An inventory of all kinds of devices, for a context that was created. */
+struct devices *controller_world_devices(struct controller_world *w, bool health);
 
 void controller_world_run(struct controller_world *w, int64_t ms);
 

@@ -72,15 +72,10 @@ static inline void bench_unserved(void *arg)
 static inline void bench_start(struct bench *b)
 {
 	struct slice_status_opts opts = { .unserved = bench_unserved, .arg = b };
-	struct devices_opts o = { .loop = b->w->loop, .health = b->health };
 
 	controller_world_start(b->w);
 	b->w->ctx.metrics = b->metrics;
-	o.informers = b->w->ctx.informers;
-	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
-	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
-	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
-	b->devices = devices_new(&o);
+	b->devices = controller_world_devices(b->w, b->health);
 	b->status = slice_status_new(&b->w->ctx, b->devices,
 				     b->objects ? slice_sink_object_new(&b->w->ctx, b->devices)
 						: slice_sink_status_new(&b->w->ctx, b->devices),

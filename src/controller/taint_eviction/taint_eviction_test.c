@@ -48,18 +48,11 @@ static int on_query(void *arg, const struct fakeapi_query *q)
 
 static void bench_start(struct bench *b)
 {
-	struct devices_opts o = { 0 };
-
 	controller_world_start(b->w);
 	b->w->ctx.metrics = b->metrics;
 	b->w->api->fault = on_query;
 	b->w->api->fault_arg = b;
-	o.loop = b->w->loop;
-	o.informers = b->w->ctx.informers;
-	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
-	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
-	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
-	b->devices = devices_new(&o);
+	b->devices = controller_world_devices(b->w, false);
 	b->eviction = taint_eviction_new(&b->w->ctx, b->devices,
 					 &(struct taint_eviction_opts){ 0 });
 	informers_start(b->w->ctx.informers);

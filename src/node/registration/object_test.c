@@ -91,16 +91,7 @@ static bool has(struct world *w, const char *text)
 
 static bool event(struct world *w, const char *reason)
 {
-	struct omap_cursor c;
-	bool found = false;
-
-	for (bool ok = omap_first(&w->api->objects, &c); ok; ok = omap_next(&c)) {
-		const struct fakeapi_object *o = omap_value(&c);
-
-		found = found ||
-			(str_eqz(str_from(o->kind->kind), "Event") && strstr(o->text, reason));
-	}
-	return found;
+	return fakeapi_count_with(w->api, "events", reason) > 0;
 }
 
 static void ready(struct world *w)
