@@ -34,20 +34,6 @@ struct monitor {
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
-void garbage_job_init(struct garbage_job *j, struct garbage *g, struct str uid,
-		      void (*free_fn)(struct garbage_job *j))
-{
-	*j = (struct garbage_job){ .owner = g, .uid = uid, .free = free_fn };
-	arena_init(&j->arena, REQUEST_WORK_MAX);
-	list_push_back(&g->jobs, &j->link);
-}
-
-void garbage_job_release(struct garbage_job *j)
-{
-	list_remove(&j->link);
-	arena_release(&j->arena);
-}
-
 struct garbage_identity garbage_identity_copy(struct arena *a, const struct garbage_node *n)
 {
 	return (struct garbage_identity){ .api_version = arena_str(a, n->kind->api_version),
@@ -383,12 +369,15 @@ struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts
 		g->opts.sync_period_ms = 30 * 1000;
 	if (g->opts.initial_sync_ms == 0)
 		g->opts.initial_sync_ms = 60 * 1000;
-	list_init(&g->jobs);
 	map_init(&g->monitors);
 	arena_init(&g->scratch, REQUEST_WORK_MAX);
 	g->graph = garbage_graph_new(&graph_ops, g);
 	g->deletions = queue_new(g, "garbage_collector_attempt_to_delete", garbage_handle_deletion);
 	g->orphans = queue_new(g, "garbage_collector_attempt_to_orphan", garbage_handle_orphan);
+	g->deletion_jobs = (struct works){ g->deletions, ctx->log, "uid", NULL };
+	works_init(&g->deletion_jobs);
+	g->orphan_jobs = (struct works){ g->orphans, ctx->log, "uid", garbage_orphan_release };
+	works_init(&g->orphan_jobs);
 	g->sync_errors = metrics_counter_alone(
 		ctx->metrics, "garbagecollector_controller_resources_sync_error_total",
 		"Number of garbage collector resources sync errors");
@@ -406,11 +395,8 @@ void garbage_free(struct garbage *g)
 	loop_timer_stop(&g->sync);
 	loop_timer_stop(&g->give_up_waiting);
 	served_cancel(&g->look);
-	LIST_FOREACH_SAFE (l, &g->jobs) {
-		struct garbage_job *j = LIST_ENTRY(l, struct garbage_job, link);
-
-		j->free(j);
-	}
+	works_release(&g->deletion_jobs);
+	works_release(&g->orphan_jobs);
 	mark_unseen(g);
 	for (struct monitor *m; (m = find_unseen(g)) != NULL;)
 		monitor_free(m);

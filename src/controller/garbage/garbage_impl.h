@@ -4,15 +4,14 @@
 #ifndef CONTROLLER_GARBAGE_GARBAGE_IMPL_H
 #define CONTROLLER_GARBAGE_GARBAGE_IMPL_H
 
-#include "base/core/list.h"
 #include "base/core/map.h"
-#include "client/api/client.h"
 #include "client/informer/informer.h"
 #include "client/work/workqueue.h"
 #include "controller/garbage/garbage.h"
 #include "controller/garbage/graph.h"
 #include "controller/shared/context.h"
 #include "controller/shared/served.h"
+#include "controller/shared/work.h"
 
 struct json;
 struct metrics_counter;
@@ -22,7 +21,7 @@ struct garbage {
 	struct garbage_opts opts;
 	struct garbage_graph *graph;
 	struct workqueue *deletions, *orphans; /* keys are uids */
-	struct list jobs; /* struct garbage_job, of both queues */
+	struct works deletion_jobs, orphan_jobs;
 	struct map monitors; /* by "group/version/resource" */
 	size_t nsynced; /* of the monitors */
 	struct arena scratch; /* for one event */
@@ -32,22 +31,12 @@ struct garbage {
 	bool looked; /* discovery has succeeded once */
 };
 
-/* The common head of both queues' jobs. */
-struct garbage_job {
-	struct list link;
-	struct garbage *owner;
-	struct str uid; /* the key; borrowed from the queue until it is done */
-	struct arena arena;
-	void (*free)(struct garbage_job *j); /* cancels and frees */
-};
-
-void garbage_job_init(struct garbage_job *j, struct garbage *g, struct str uid,
-		      void (*free_fn)(struct garbage_job *j));
-void garbage_job_release(struct garbage_job *j);
-
 /* The handlers of the two queues. */
 void garbage_handle_deletion(void *arg, struct str uid);
 void garbage_handle_orphan(void *arg, struct str uid);
+
+/* The `release` of the jobs that orphan. */
+void garbage_orphan_release(struct work *w);
 
 /* The resource of a kind, from discovery, copied into the arena. False: unknown. */
 bool garbage_resource_of(const struct garbage *g, struct str api_version, struct str kind,

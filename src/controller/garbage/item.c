@@ -3,15 +3,14 @@
  * It looks up the node again after every reply, because the node may have changed or gone
  * meanwhile; anything needed for longer is copied.
  */
-#include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "controller/garbage/decide.h"
 #include "controller/garbage/garbage_impl.h"
 
 struct item {
-	struct garbage_job job;
-	struct client_request request;
+	struct work work;
+	struct garbage *owner;
 	void (*on_answer)(struct item *it, const struct client_answer *a, const struct error *err);
 	struct garbage_identity who;
 	struct resource resource;
@@ -23,44 +22,32 @@ struct item {
 
 /* --- a job's end ----------------------------------------------------------------------------- */
 
-static void item_free(struct garbage_job *j)
-{
-	struct item *it = CONTAINER_OF(j, struct item, job);
-
-	client_cancel(&it->request);
-	garbage_job_release(j);
-	free(it);
-}
-
 static struct garbage_node *item_node_of(struct item *it)
 {
-	return garbage_graph_find(it->job.owner->graph, it->job.uid);
+	return garbage_graph_find(it->owner->graph, it->work.key);
 }
 
 static void item_end(struct item *it, bool again)
 {
-	struct garbage *g = it->job.owner;
 	struct garbage_node *n = item_node_of(it);
-	struct str uid = it->job.uid;
 
 	/* A node that was only named is retried until it is seen, or known not to exist. */
 	again = n && (again || n->virt);
 	if (again && !n->virt)
 		n->check = true;
-	item_free(&it->job);
-	workqueue_finish(g->deletions, uid, again);
+	work_end(&it->work, again);
 }
 
 static void item_fail(struct item *it, const struct error *err)
 {
-	log_debug(it->job.owner->ctx.log, "cannot collect", LOG_STR("kind", it->who.kind),
+	log_debug(it->owner->ctx.log, "cannot collect", LOG_STR("kind", it->who.kind),
 		  LOG_STR("namespace", it->who.ns), LOG_STR("name", it->who.name), LOG_ERR(err));
 	item_end(it, true);
 }
 
 static void item_absent(struct item *it)
 {
-	garbage_graph_absent(it->job.owner->graph, &it->who);
+	garbage_graph_absent(it->owner->graph, &it->who);
 	item_end(it, false);
 }
 
@@ -92,7 +79,7 @@ static void send_patch(struct item *it, struct json *patch,
 	struct resource_name name = { .ns = it->who.ns, .name = it->who.name };
 
 	it->on_answer = on_answer;
-	client_patch(it->job.owner->ctx.client, &it->request, &it->resource, name,
+	client_patch(it->owner->ctx.client, &it->work.request, &it->resource, name,
 		     CLIENT_PATCH_MERGE, patch);
 }
 
@@ -103,11 +90,11 @@ static void send_delete(struct item *it, const char *propagation)
 									 "resourceVersion"),
 					.propagation = propagation };
 
-	log_info(it->job.owner->ctx.log, "deleting", LOG_STR("kind", it->who.kind),
+	log_info(it->owner->ctx.log, "deleting", LOG_STR("kind", it->who.kind),
 		 LOG_STR("namespace", it->who.ns), LOG_STR("name", it->who.name),
 		 LOG_Z("propagation", propagation));
 	it->on_answer = item_on_written;
-	client_delete(it->job.owner->ctx.client, &it->request, &it->resource, it->who.ns,
+	client_delete(it->owner->ctx.client, &it->work.request, &it->resource, it->who.ns,
 		      it->who.name, &o);
 }
 
@@ -141,13 +128,13 @@ static void on_unblocked(struct item *it, const struct client_answer *a, const s
 		return;
 	}
 	/* If the reply is not JSON, the object stays as it was. */
-	(void)client_answer_tree(a, &it->job.arena, &it->latest, NULL);
+	(void)client_answer_tree(a, &it->work.arena, &it->latest, NULL);
 	send_delete(it, "Foreground");
 }
 
 static void unblock(struct item *it)
 {
-	struct json *patch = garbage_patch_unblock(&it->job.arena, it->latest);
+	struct json *patch = garbage_patch_unblock(&it->work.arena, it->latest);
 
 	if (patch)
 		send_patch(it, patch, on_unblocked);
@@ -180,7 +167,7 @@ static void item_decide(struct item *it)
 		item_end(it, false);
 		break;
 	case GARBAGE_UNREFER:
-		send_patch(it, garbage_patch_owners(&it->job.arena, it->latest, is_solid, it),
+		send_patch(it, garbage_patch_owners(&it->work.arena, it->latest, is_solid, it),
 			   item_on_written);
 		break;
 	case GARBAGE_UNBLOCK_FOREGROUND:
@@ -224,7 +211,7 @@ static void on_owner(struct item *it, const struct client_answer *a, const struc
 		classify(it, GARBAGE_DANGLING);
 		return;
 	}
-	if (!err && client_answer_tree(a, &it->job.arena, &owner, &why) < 0)
+	if (!err && client_answer_tree(a, &it->work.arena, &owner, &why) < 0)
 		err = &why;
 	if (err)
 		item_fail(it, err);
@@ -239,7 +226,7 @@ static void on_owner(struct item *it, const struct client_answer *a, const struc
 
 static void next_owner(struct item *it)
 {
-	struct garbage *g = it->job.owner;
+	struct garbage *g = it->owner;
 	struct garbage_owner o = item_owner_of(it->reference);
 	struct resource r;
 	struct error err;
@@ -252,7 +239,7 @@ static void next_owner(struct item *it)
 		classify(it, GARBAGE_DANGLING);
 		return;
 	}
-	if (!garbage_resource_of(g, o.api_version, o.kind, &it->job.arena, &r)) {
+	if (!garbage_resource_of(g, o.api_version, o.kind, &it->work.arena, &r)) {
 		(void)error_set(&err, ERR_NOT_FOUND, "no resource of owner's kind %.*s in %.*s",
 				STR_ARG(o.kind), STR_ARG(o.api_version));
 		item_fail(it, &err);
@@ -266,7 +253,7 @@ static void next_owner(struct item *it)
 		return;
 	}
 	it->on_answer = on_owner;
-	client_get(g->ctx.client, &it->request, &r, it->who.ns, o.name);
+	client_get(g->ctx.client, &it->work.request, &r, it->who.ns, o.name);
 }
 
 static void look_at_owners(struct item *it)
@@ -274,7 +261,7 @@ static void look_at_owners(struct item *it)
 	const struct json *owners = json_getz(json_getz(it->latest, "metadata"), "ownerReferences");
 
 	it->reference = json_first(owners);
-	it->classes = ARENA_ARRAY(&it->job.arena, enum garbage_class, json_count(owners) + 1);
+	it->classes = ARENA_ARRAY(&it->work.arena, enum garbage_class, json_count(owners) + 1);
 	it->nclasses = 0;
 	next_owner(it);
 }
@@ -283,7 +270,7 @@ static void look_at_owners(struct item *it)
 
 static void delete_dependents(struct item *it, struct garbage_node *n)
 {
-	struct garbage *g = it->job.owner;
+	struct garbage *g = it->owner;
 	struct json *patch;
 
 	if (garbage_node_is_blocked(n) && !garbage_graph_is_knot(g->graph, n)) {
@@ -296,7 +283,7 @@ static void delete_dependents(struct item *it, struct garbage_node *n)
 		item_end(it, false);
 		return;
 	}
-	patch = garbage_patch_finalizer(&it->job.arena, it->latest, STR("foregroundDeletion"));
+	patch = garbage_patch_finalizer(&it->work.arena, it->latest, STR("foregroundDeletion"));
 	if (patch)
 		send_patch(it, patch, item_on_written);
 	else
@@ -314,7 +301,7 @@ static void item_on_read(struct item *it, const struct client_answer *a, const s
 		item_absent(it);
 		return;
 	}
-	if (!err && client_answer_tree(a, &it->job.arena, &it->latest, &why) < 0)
+	if (!err && client_answer_tree(a, &it->work.arena, &it->latest, &why) < 0)
 		err = &why;
 	if (err)
 		item_fail(it, err);
@@ -330,28 +317,27 @@ static void item_on_read(struct item *it, const struct client_answer *a, const s
 
 static void item_begin(struct item *it, struct garbage_node *n)
 {
-	struct garbage *g = it->job.owner;
+	struct garbage *g = it->owner;
 	struct error err;
 
-	if (!garbage_resource_of(g, n->kind->api_version, n->kind->kind, &it->job.arena,
+	if (!garbage_resource_of(g, n->kind->api_version, n->kind->kind, &it->work.arena,
 				 &it->resource)) {
 		(void)error_set(&err, ERR_NOT_FOUND, "no resource of kind %.*s in %.*s",
 				STR_ARG(n->kind->kind), STR_ARG(n->kind->api_version));
-		it->who = garbage_identity_copy(&it->job.arena, n);
+		it->who = garbage_identity_copy(&it->work.arena, n);
 		item_fail(it, &err);
 		return;
 	}
 	if (!it->resource.namespaced && n->virt && n->ns.n > 0)
 		garbage_graph_clusterwide(g->graph, n);
-	it->who = garbage_identity_copy(&it->job.arena, n);
+	it->who = garbage_identity_copy(&it->work.arena, n);
 	if (it->resource.namespaced && n->ns.n == 0) {
 		/* A cluster-scoped object named it, so its namespace is unknown. */
-		item_free(&it->job);
-		workqueue_finish(g->deletions, n->uid, false);
+		work_end(&it->work, false);
 		return;
 	}
 	it->on_answer = item_on_read;
-	client_get(g->ctx.client, &it->request, &it->resource, it->who.ns, it->who.name);
+	client_get(g->ctx.client, &it->work.request, &it->resource, it->who.ns, it->who.name);
 }
 
 void garbage_handle_deletion(void *arg, struct str uid)
@@ -369,10 +355,9 @@ void garbage_handle_deletion(void *arg, struct str uid)
 		return;
 	}
 	n->check = false;
-	it = XNEW(struct item);
-	garbage_job_init(&it->job, g, uid, item_free);
-	it->request.arg = it;
-	it->request.on_done = item_on_done;
-	it->request.accept = ACCEPT_METADATA;
+	it = work_new(&g->deletion_jobs, sizeof(*it), uid);
+	it->owner = g;
+	it->work.request.on_done = item_on_done;
+	it->work.request.accept = ACCEPT_METADATA;
 	item_begin(it, n);
 }

@@ -3,7 +3,6 @@
  * a few at a time; then the owner loses its finalizer. After any failure the whole job is retried;
  * finished parts are then found to be done.
  */
-#include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "controller/garbage/garbage_impl.h"
@@ -27,8 +26,8 @@ struct slot {
 };
 
 struct orphan {
-	struct garbage_job job;
-	struct client_request request;
+	struct work work;
+	struct garbage *owner;
 	struct garbage_identity who;
 	struct resource resource;
 	struct garbage_identity *dependents;
@@ -37,26 +36,19 @@ struct orphan {
 	struct slot slots[AT_ONCE];
 };
 
-static void orphan_free(struct garbage_job *j)
+void garbage_orphan_release(struct work *w)
 {
-	struct orphan *o = CONTAINER_OF(j, struct orphan, job);
+	struct orphan *o = CONTAINER_OF(w, struct orphan, work);
 
-	client_cancel(&o->request);
 	for (size_t i = 0; i < AT_ONCE; i++) {
 		client_cancel(&o->slots[i].request);
 		arena_release(&o->slots[i].arena);
 	}
-	garbage_job_release(j);
-	free(o);
 }
 
 static void orphan_end(struct orphan *o, bool again)
 {
-	struct garbage *g = o->job.owner;
-	struct str uid = o->job.uid;
-
-	orphan_free(&o->job);
-	workqueue_finish(g->orphans, uid, again && garbage_graph_find(g->graph, uid));
+	work_end(&o->work, again && garbage_graph_find(o->owner->graph, o->work.key));
 }
 
 /* --- the owner ------------------------------------------------------------------------------- */
@@ -68,7 +60,7 @@ static void on_released(struct client_request *r, const struct client_answer *a 
 	bool failed = err && err->code != ERR_NOT_FOUND;
 
 	if (failed)
-		log_debug(o->job.owner->ctx.log, "cannot orphan", LOG_STR("name", o->who.name),
+		log_debug(o->owner->ctx.log, "cannot orphan", LOG_STR("name", o->who.name),
 			  LOG_ERR(err));
 	orphan_end(o, failed);
 }
@@ -81,29 +73,28 @@ static void on_owner(struct client_request *r, const struct client_answer *a,
 	struct json *owner, *patch = NULL;
 	struct error why;
 
-	if (!err && client_answer_tree(a, &o->job.arena, &owner, &why) < 0)
+	if (!err && client_answer_tree(a, &o->work.arena, &owner, &why) < 0)
 		err = &why;
 	if (err) {
 		on_released(r, a, err);
 		return;
 	}
 	if (str_eq(garbage_meta(owner, "uid"), o->who.uid))
-		patch = garbage_patch_finalizer(&o->job.arena, owner, STR("orphan"));
+		patch = garbage_patch_finalizer(&o->work.arena, owner, STR("orphan"));
 	if (!patch) {
 		orphan_end(o, false);
 		return;
 	}
-	o->request.on_done = on_released;
-	client_patch(o->job.owner->ctx.client, &o->request, &o->resource, name, CLIENT_PATCH_MERGE,
+	o->work.request.on_done = on_released;
+	client_patch(o->owner->ctx.client, &o->work.request, &o->resource, name, CLIENT_PATCH_MERGE,
 		     patch);
 }
 
 static void release_owner(struct orphan *o)
 {
-	o->request.arg = o;
-	o->request.accept = ACCEPT_METADATA;
-	o->request.on_done = on_owner;
-	client_get(o->job.owner->ctx.client, &o->request, &o->resource, o->who.ns, o->who.name);
+	o->work.request.accept = ACCEPT_METADATA;
+	o->work.request.on_done = on_owner;
+	client_get(o->owner->ctx.client, &o->work.request, &o->resource, o->who.ns, o->who.name);
 }
 
 /* --- dependents ------------------------------------------------------------------------------ */
@@ -114,7 +105,7 @@ static void start_dependent(struct orphan *o, struct slot *s)
 {
 	const struct garbage_identity *who = &o->dependents[o->next];
 
-	if (!garbage_resource_of(o->job.owner, who->api_version, who->kind, &o->job.arena,
+	if (!garbage_resource_of(o->owner, who->api_version, who->kind, &o->work.arena,
 				 &s->resource)) {
 		o->failed = true;
 		return;
@@ -144,7 +135,7 @@ static void slot_end(struct slot *s, const struct error *err)
 	struct orphan *o = s->owner;
 
 	if (err) {
-		log_debug(o->job.owner->ctx.log, "cannot orphan",
+		log_debug(o->owner->ctx.log, "cannot orphan",
 			  LOG_STR("dependent", o->dependents[s->at].name), LOG_ERR(err));
 		o->failed = true;
 	}
@@ -173,7 +164,7 @@ static void patch_dependent(struct slot *s, const struct json *dependent)
 		return;
 	}
 	s->patching = true;
-	client_patch(o->job.owner->ctx.client, &s->request, &s->resource, name, CLIENT_PATCH_MERGE,
+	client_patch(o->owner->ctx.client, &s->request, &s->resource, name, CLIENT_PATCH_MERGE,
 		     patch);
 }
 
@@ -210,13 +201,13 @@ static void read_dependent(struct slot *s)
 	s->request.accept = ACCEPT_METADATA;
 	s->request.arg = s;
 	s->request.on_done = on_dependent;
-	client_get(o->job.owner->ctx.client, &s->request, &s->resource, who->ns, who->name);
+	client_get(o->owner->ctx.client, &s->request, &s->resource, who->ns, who->name);
 }
 
 /* The graph changes while we write, so the list of dependents is a snapshot of now. */
 static void take_dependents(struct orphan *o, const struct garbage_node *n)
 {
-	struct arena *a = &o->job.arena;
+	struct arena *a = &o->work.arena;
 	size_t count = 0;
 
 	LIST_FOREACH (l, &n->dependents)
@@ -237,14 +228,15 @@ void garbage_handle_orphan(void *arg, struct str uid)
 		workqueue_finish(g->orphans, uid, false);
 		return;
 	}
-	o = XNEW(struct orphan);
-	garbage_job_init(&o->job, g, uid, orphan_free);
-	o->who = garbage_identity_copy(&o->job.arena, n);
+	o = work_new(&g->orphan_jobs, sizeof(*o), uid);
+	o->owner = g;
+	o->who = garbage_identity_copy(&o->work.arena, n);
 	for (size_t i = 0; i < AT_ONCE; i++) {
 		o->slots[i].owner = o;
 		arena_init(&o->slots[i].arena, SIZE_MAX);
 	}
-	if (!garbage_resource_of(g, o->who.api_version, o->who.kind, &o->job.arena, &o->resource)) {
+	if (!garbage_resource_of(g, o->who.api_version, o->who.kind, &o->work.arena,
+				 &o->resource)) {
 		orphan_end(o, true);
 		return;
 	}

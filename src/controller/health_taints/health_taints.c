@@ -7,7 +7,6 @@
 #include "controller/health_taints/health_taints.h"
 
 #include "api/api_limits.h"
-#include "base/core/list.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
@@ -17,6 +16,7 @@
 #include "client/work/workqueue.h"
 #include "controller/devices/devices.h"
 #include "controller/shared/context.h"
+#include "controller/shared/work.h"
 #include "dra/inventory/content.h"
 #include "net/loop/loop.h"
 
@@ -30,18 +30,15 @@ struct health_taints {
 	struct health_taints_book *book;
 	struct workqueue *queue; /* ids of devices */
 	struct loop_timer timer; /* runs while the book has entries */
-	struct list jobs;
+	struct works jobs;
 	struct arena scratch;
 	struct metrics_gauge *tainted, *withheld; /* or NULL */
 	bool complained; /* withheld devices were logged */
 };
 
 struct job {
-	struct list link;
-	struct health_taints *owner;
-	struct client_request request;
-	struct str id; /* stored after the struct */
-	bool creates;
+	struct work work; /* its key is the id of a device */
+	bool creates; /* the rule; else it deletes it */
 };
 
 /* --- lookups --------------------------------------------------------------------------------- */
@@ -183,48 +180,26 @@ static void on_rule_delete(struct informer_handler *h, struct cached *last, bool
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void health_taints_job_free(struct job *j)
-{
-	client_cancel(&j->request);
-	list_remove(&j->link);
-	free(j);
-}
-
 /* Done as well if the rule already exists, another rule has its name, or it is already deleted. */
 static void health_taints_on_done(struct client_request *r, const struct client_answer *a UNUSED,
 				  const struct error *err)
 {
 	struct job *j = r->arg;
-	struct health_taints *t = j->owner;
+	const struct log *log = j->work.of->log;
 	bool fine = !err || err->code == (j->creates ? ERR_ALREADY_EXISTS : ERR_NOT_FOUND) ||
 		    (!j->creates && err->code == ERR_CONFLICT);
 
 	if (!fine)
-		log_warn(t->ctx.log,
+		log_warn(log,
 			 j->creates ? "cannot taint an unhealthy device"
 				    : "cannot remove the taint of a device that has recovered",
-			 LOG_STR("device", j->id), LOG_ERR(err));
+			 LOG_STR("device", j->work.key), LOG_ERR(err));
 	else if (!err)
-		log_info(t->ctx.log,
+		log_info(log,
 			 j->creates ? "tainted an unhealthy device"
 				    : "removed the taint of a device",
-			 LOG_STR("device", j->id));
-	workqueue_finish(t->queue, j->id, !fine);
-	health_taints_job_free(j);
-}
-
-static struct job *job_new(struct health_taints *t, struct str id, bool creates)
-{
-	struct job *j = xcalloc(1, sizeof(*j) + id.n);
-
-	str_put(j + 1, id);
-	j->id = str_of((char *)(j + 1), id.n);
-	j->owner = t;
-	j->creates = creates;
-	j->request.on_done = health_taints_on_done;
-	j->request.arg = j;
-	list_push_back(&t->jobs, &j->link);
-	return j;
+			 LOG_STR("device", j->work.key));
+	work_end(&j->work, !fine);
 }
 
 static struct json *make_rule(struct health_taints *t, const struct inventory_device *d,
@@ -270,11 +245,14 @@ static bool health_taints_begin(struct health_taints *t, struct str id)
 
 	if (wanted == (rule != NULL) || (wanted && !d))
 		return false;
-	j = job_new(t, id, wanted);
+	j = work_new(&t->jobs, sizeof(*j), id);
+	j->creates = wanted;
+	j->work.request.on_done = health_taints_on_done;
 	if (wanted)
-		client_create(t->ctx.client, &j->request, what, STR_NULL, make_rule(t, d, name));
+		client_create(t->ctx.client, &j->work.request, what, STR_NULL,
+			      make_rule(t, d, name));
 	else
-		client_delete(t->ctx.client, &j->request, what, STR_NULL, name,
+		client_delete(t->ctx.client, &j->work.request, what, STR_NULL, name,
 			      &(struct client_delete_opts){ .uid = rule->uid });
 	return true;
 }
@@ -320,7 +298,6 @@ struct health_taints *health_taints_new(const struct context *ctx, struct device
 	t->ctx = *ctx;
 	t->devices = devices;
 	t->book = health_taints_book_new(limits);
-	list_init(&t->jobs);
 	arena_init(&t->scratch, REQUEST_WORK_MAX);
 	health_taints_make_metrics(t);
 	loop_timer_init(&t->timer, ctx->loop, health_taints_on_timer);
@@ -331,6 +308,8 @@ struct health_taints *health_taints_new(const struct context *ctx, struct device
 							   .arg = t,
 							   .backoff_max_ms = BACKOFF_MAX_MS,
 							   .metrics = ctx->metrics });
+	t->jobs = (struct works){ t->queue, ctx->log, "device", NULL };
+	works_init(&t->jobs);
 	t->rules = (struct informer_handler){ .on_add = on_rule,
 					      .on_update = on_rule_update,
 					      .on_delete = on_rule_delete };
@@ -347,8 +326,7 @@ void health_taints_free(struct health_taints *t)
 	devices_unwatch(&t->watcher);
 	informer_remove_handler(&t->rules);
 	loop_timer_stop(&t->timer);
-	LIST_FOREACH_SAFE (it, &t->jobs)
-		health_taints_job_free(LIST_ENTRY(it, struct job, link));
+	works_release(&t->jobs);
 	workqueue_free(t->queue);
 	if (t->tainted) {
 		metrics_gauge_set(t->tainted, 0);

@@ -30,13 +30,6 @@ struct tallied {
 	struct str key; /* stored after the struct */
 };
 
-struct job {
-	struct list link;
-	struct resource_quotas *owner;
-	struct str key; /* borrowed from the queue until it is done */
-	struct client_request request;
-};
-
 /* --- tallies --------------------------------------------------------------------------------- */
 
 static struct tallied *tallied_of(struct resource_quotas *r, struct str key)
@@ -146,51 +139,38 @@ static bool is_right(const struct count *c, const struct json *object)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void resource_quota_job_free(struct job *j)
-{
-	list_remove(&j->link);
-	client_cancel(&j->request);
-	free(j);
-}
-
 static void resource_quota_on_written(struct client_request *q,
 				      const struct client_answer *a UNUSED, const struct error *err)
 {
-	struct job *j = q->arg;
-	struct resource_quotas *r = j->owner;
-	struct str key = j->key;
-	struct tallied *t = map_get(&r->tallies, key);
+	struct work *w = q->arg;
+	struct resource_quotas *r = CONTAINER_OF(w->of, struct resource_quotas, jobs);
+	struct tallied *t = map_get(&r->tallies, w->key);
 	bool again = err && err->code != ERR_NOT_FOUND;
 
 	/* Conflicts are expected: a server may charge at the same time. */
 	if (again && err->code != ERR_CONFLICT)
-		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", key),
+		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", w->key),
 			 LOG_ERR(err));
 	/* The request was sent once, so a conflict is about this write, not an earlier try. */
 	if (t)
 		quota_tally_end_write(t->tally, err && err->code == ERR_CONFLICT);
-	resource_quota_job_free(j);
-	workqueue_finish(r->queue, key, again);
+	work_end(w, again);
 }
 
 static void resource_quota_write_status(struct resource_quotas *r, const struct cached *o,
 					struct str key, struct json *object, const struct count *c,
 					struct arena *a)
 {
-	struct job *j = XNEW(struct job);
+	struct work *w = work_new(&r->jobs, sizeof(*w), key);
 	struct json *status = json_make_object(a);
 
 	json_setz(status, "hard", amount_list_tree(&c->quota.wanted, a));
 	json_setz(status, "used", amount_list_tree(&c->used, a));
 	json_setz(object, "status", status);
-	j->owner = r;
-	j->key = key;
-	j->request.arg = j;
-	j->request.on_done = resource_quota_on_written;
-	j->request.no_retry = true;
+	w->request.on_done = resource_quota_on_written;
+	w->request.no_retry = true;
 	quota_tally_begin_write(tally_of(r, key));
-	list_push_back(&r->jobs, &j->link);
-	client_update_status(r->ctx.client, &j->request, &r->resource, cached_ns(o), cached_name(o),
+	client_update_status(r->ctx.client, &w->request, &r->resource, cached_ns(o), cached_name(o),
 			     object);
 }
 
@@ -367,7 +347,6 @@ struct resource_quotas *resource_quotas_new(const struct context *ctx)
 	r->ctx = *ctx;
 	r->resource = resource_builtin("", "v1", "resourcequotas");
 	r->book = quota_book_new();
-	list_init(&r->jobs);
 	map_init(&r->tallies);
 	r->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "resourcequota_primary",
@@ -375,6 +354,8 @@ struct resource_quotas *resource_quotas_new(const struct context *ctx)
 							   .handle = resource_quota_handle,
 							   .arg = r,
 							   .metrics = ctx->metrics });
+	r->jobs = (struct works){ r->queue, ctx->log, "quota", NULL };
+	works_init(&r->jobs);
 	workqueue_hold(r->queue, true);
 	resource_quotas_follow_init(r);
 	loop_timer_init(&r->recount, ctx->loop, on_recount);
@@ -399,8 +380,7 @@ void resource_quotas_free(struct resource_quotas *r)
 	informer_remove_handler(&r->on_quotas);
 	resource_quotas_follow_release(r);
 	loop_timer_stop(&r->recount);
-	LIST_FOREACH_SAFE (l, &r->jobs)
-		resource_quota_job_free(LIST_ENTRY(l, struct job, link));
+	works_release(&r->jobs);
 	workqueue_free(r->queue);
 	for (size_t at = 0; map_next(&r->tallies, &at, &key, &t);)
 		tallied_free(t);

@@ -12,6 +12,7 @@
 #include "controller/quota/resource_quota.h"
 #include "controller/shared/context.h"
 #include "controller/shared/served.h"
+#include "controller/shared/work.h"
 #include "net/loop/loop.h"
 
 /* A kind that some quota names. */
@@ -39,7 +40,7 @@ struct resource_quotas {
 	VEC(struct quota_followed *) kinds;
 	struct map tallies; /* struct tallied by key */
 	struct workqueue *queue;
-	struct list jobs;
+	struct works jobs;
 	struct arena scratch, context_arena;
 	struct served_wait wait;
 	struct loop_timer look; /* checks discovery for kinds that were not served */
