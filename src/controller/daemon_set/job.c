@@ -3,7 +3,6 @@
  * made, pods are created and deleted, old ones replaced, old revisions deleted, and the status is
  * written. Texts of the book are copied before the job waits for a reply.
  */
-#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/events/recorder.h"

@@ -2,7 +2,6 @@
  * Each write of a revision is based on the cache. A revision that the cache does not show yet is
  * found by its name, which the template decides.
  */
-#include "client/work/workqueue.h"
 #include "controller/daemon_set/daemon_sets_impl.h"
 
 /* The limit is the server's default; huge ones and nonsense are harmless. */

@@ -2,12 +2,9 @@
  * One Deployment at a time: its ReplicaSets are claimed, then a plan is made from the caches, then
  * deployment/writes.c does the plan's writes.
  */
-#include "api/api_limits.h"
 #include "api/selector/label_selector.h"
 #include "base/core/clock.h"
-#include "base/core/mem.h"
 #include "base/json/json.h"
-#include "base/report/log.h"
 #include "client/events/recorder.h"
 #include "client/work/workqueue.h"
 #include "controller/deployment/deployments_impl.h"

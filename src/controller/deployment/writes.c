@@ -5,7 +5,6 @@
  */
 #include "base/core/clock.h"
 #include "base/json/json.h"
-#include "client/work/workqueue.h"
 #include "controller/deployment/deployments_impl.h"
 #include "controller/pods/pod_template.h"
 

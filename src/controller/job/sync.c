@@ -9,9 +9,7 @@
  * update from an outdated copy conflicts, and is decided anew.
  */
 #include "api/api_limits.h"
-#include "base/core/mem.h"
 #include "base/json/json.h"
-#include "base/report/log.h"
 #include "client/work/workqueue.h"
 #include "controller/job/job_impl.h"
 

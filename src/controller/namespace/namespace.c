@@ -4,7 +4,6 @@
  */
 #include "controller/namespace/namespace.h"
 
-#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

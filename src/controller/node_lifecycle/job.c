@@ -3,9 +3,7 @@
  * next turn begins when the watch shows what was written. A conflict means that the cache is late,
  * so the key is tried again.
  */
-#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
 #include "client/events/recorder.h"

@@ -5,12 +5,9 @@
  * the next sync, with a stale cache, might choose another pod. The status is written with the
  * version it is based on, so a stale one conflicts.
  */
-#include "api/api_limits.h"
 #include "api/selector/label_selector.h"
 #include "base/core/clock.h"
-#include "base/core/mem.h"
 #include "base/json/json.h"
-#include "base/report/log.h"
 #include "client/work/workqueue.h"
 #include "controller/pods/pod_template.h"
 #include "controller/replica_set/replica_sets_impl.h"

@@ -5,7 +5,6 @@
  */
 #include "controller/taint_eviction/taint_eviction.h"
 
-#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
