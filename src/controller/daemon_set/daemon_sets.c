@@ -338,8 +338,7 @@ struct daemon_sets *daemon_sets_new(const struct context *ctx)
 							   .handle = daemon_sets_handle,
 							   .arg = d,
 							   .metrics = ctx->metrics });
-	d->jobs = (struct works){ d->queue, ctx->log, "daemonset", daemon_job_release };
-	works_init(&d->jobs);
+	works_init(&d->jobs, d->queue, ctx->log, "daemonset", daemon_job_release);
 	following_init(&d->following, ctx->informers);
 	following_hold(&d->following, d->queue);
 	daemon_follow(d);

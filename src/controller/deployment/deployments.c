@@ -116,8 +116,7 @@ struct deployments *deployments_new(const struct context *ctx, const struct depl
 					  .handle = deployments_handle,
 					  .arg = c,
 					  .metrics = ctx->metrics });
-	c->jobs = (struct works){ c->queue, ctx->log, "key", deployment_job_release };
-	works_init(&c->jobs);
+	works_init(&c->jobs, c->queue, ctx->log, "key", deployment_job_release);
 	following_init(&c->following, ctx->informers);
 	following_hold(&c->following, c->queue);
 	deployments_follow(c);

@@ -221,8 +221,7 @@ void slice_jobs_init(struct slice_jobs *s, struct following *f)
 		{ 0 },
 	};
 
-	s->works = (struct works){ s->queue, s->ctx->log, "service", NULL };
-	works_init(&s->works);
+	works_init(&s->works, s->queue, s->ctx->log, "service", NULL);
 	written_init(&s->written);
 	arena_init(&s->scratch, REQUEST_WORK_MAX);
 	s->slices = (struct followed){

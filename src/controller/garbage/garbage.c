@@ -374,10 +374,8 @@ struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts
 	g->graph = garbage_graph_new(&graph_ops, g);
 	g->deletions = queue_new(g, "garbage_collector_attempt_to_delete", garbage_handle_deletion);
 	g->orphans = queue_new(g, "garbage_collector_attempt_to_orphan", garbage_handle_orphan);
-	g->deletion_jobs = (struct works){ g->deletions, ctx->log, "uid", NULL };
-	works_init(&g->deletion_jobs);
-	g->orphan_jobs = (struct works){ g->orphans, ctx->log, "uid", garbage_orphan_release };
-	works_init(&g->orphan_jobs);
+	works_init(&g->deletion_jobs, g->deletions, ctx->log, "uid", NULL);
+	works_init(&g->orphan_jobs, g->orphans, ctx->log, "uid", garbage_orphan_release);
 	g->sync_errors = metrics_counter_alone(
 		ctx->metrics, "garbagecollector_controller_resources_sync_error_total",
 		"Number of garbage collector resources sync errors");

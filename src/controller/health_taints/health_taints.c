@@ -308,8 +308,7 @@ struct health_taints *health_taints_new(const struct context *ctx, struct device
 							   .arg = t,
 							   .backoff_max_ms = BACKOFF_MAX_MS,
 							   .metrics = ctx->metrics });
-	t->jobs = (struct works){ t->queue, ctx->log, "device", NULL };
-	works_init(&t->jobs);
+	works_init(&t->jobs, t->queue, ctx->log, "device", NULL);
 	t->rules = (struct informer_handler){ .on_add = on_rule,
 					      .on_update = on_rule_update,
 					      .on_delete = on_rule_delete };

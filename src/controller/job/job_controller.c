@@ -281,10 +281,8 @@ struct job_controller *job_controller_new(const struct context *ctx)
 	job_metrics_init(&c->metrics, ctx->metrics);
 	c->queue = job_queue(c, "job", SYNC_WORKERS, job_sync_handle);
 	c->orphans = job_queue(c, "job_orphan_pod", ORPHAN_WORKERS, job_orphan_handle);
-	c->syncs = (struct works){ c->queue, ctx->log, "job", job_sync_release };
-	works_init(&c->syncs);
-	c->releases = (struct works){ c->orphans, ctx->log, "pod", NULL };
-	works_init(&c->releases);
+	works_init(&c->syncs, c->queue, ctx->log, "job", job_sync_release);
+	works_init(&c->releases, c->orphans, ctx->log, "pod", NULL);
 	job_follow(c);
 	return c;
 }

@@ -381,8 +381,7 @@ struct namespaces *namespaces_new(const struct context *ctx, const struct namesp
 					  .backoff_max_ms = BACKOFF_MAX_MS,
 					  .retries_per_s = -1,
 					  .metrics = ctx->metrics });
-	n->jobs = (struct works){ n->queue, ctx->log, "namespace", namespace_job_release };
-	works_init(&n->jobs);
+	works_init(&n->jobs, n->queue, ctx->log, "namespace", namespace_job_release);
 	n->handler = (struct informer_handler){ .on_add = namespace_on_add,
 						.on_update = namespace_on_update,
 						.resync_ms = n->opts.resync_ms };

@@ -432,10 +432,8 @@ struct node_lifecycle *node_lifecycle_new(const struct context *ctx,
 	n->node_queue = lifecycle_queue_new(n, "node_lifecycle_controller", lifecycle_node_handle);
 	n->pod_queue = lifecycle_queue_new(n, "node_lifecycle_controller_pods",
 					   lifecycle_pod_handle);
-	n->node_jobs = (struct works){ n->node_queue, ctx->log, "name", lifecycle_job_release };
-	works_init(&n->node_jobs);
-	n->pod_jobs = (struct works){ n->pod_queue, ctx->log, "name", lifecycle_job_release };
-	works_init(&n->pod_jobs);
+	works_init(&n->node_jobs, n->node_queue, ctx->log, "name", lifecycle_job_release);
+	works_init(&n->pod_jobs, n->pod_queue, ctx->log, "name", lifecycle_job_release);
 	lifecycle_follow(n);
 	return n;
 }

@@ -350,8 +350,7 @@ struct node_taints *node_taints_new(const struct context *ctx, unsigned workers)
 							   .handle = node_taints_handle,
 							   .arg = t,
 							   .metrics = ctx->metrics });
-	t->jobs = (struct works){ t->queue, ctx->log, "pod", node_taints_job_release };
-	works_init(&t->jobs);
+	works_init(&t->jobs, t->queue, ctx->log, "pod", node_taints_job_release);
 	following_init(&t->following, ctx->informers);
 	following_hold(&t->following, t->queue);
 	node_taints_follow(t);

@@ -307,8 +307,7 @@ struct pod_claims *pod_claims_new(const struct context *ctx, const struct pod_cl
 					  .handle = pod_claims_handle,
 					  .arg = c,
 					  .metrics = ctx->metrics });
-	c->jobs = (struct works){ c->queue, ctx->log, "key", NULL };
-	works_init(&c->jobs);
+	works_init(&c->jobs, c->queue, ctx->log, "key", NULL);
 	following_init(&c->following, ctx->informers);
 	following_hold(&c->following, c->queue);
 	c->wait.done = on_served;

@@ -458,8 +458,7 @@ struct pod_garbage *pod_garbage_new(const struct context *ctx, const struct pod_
 							   .handle = pod_garbage_handle,
 							   .arg = g,
 							   .metrics = ctx->metrics });
-	g->jobs = (struct works){ g->queue, ctx->log, "key", pod_garbage_job_release };
-	works_init(&g->jobs);
+	works_init(&g->jobs, g->queue, ctx->log, "key", pod_garbage_job_release);
 	following_init(&g->following, ctx->informers);
 	following_hold(&g->following, g->queue);
 	g->following.on_synced = pod_garbage_on_synced;

@@ -354,8 +354,7 @@ struct resource_quotas *resource_quotas_new(const struct context *ctx)
 							   .handle = resource_quota_handle,
 							   .arg = r,
 							   .metrics = ctx->metrics });
-	r->jobs = (struct works){ r->queue, ctx->log, "quota", NULL };
-	works_init(&r->jobs);
+	works_init(&r->jobs, r->queue, ctx->log, "quota", NULL);
 	workqueue_hold(r->queue, true);
 	resource_quotas_follow_init(r);
 	loop_timer_init(&r->recount, ctx->loop, on_recount);

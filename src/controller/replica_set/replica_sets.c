@@ -164,8 +164,7 @@ struct replica_sets *replica_sets_new(const struct context *ctx,
 					  .handle = replica_sets_handle,
 					  .arg = c,
 					  .metrics = ctx->metrics });
-	c->jobs = (struct works){ c->queue, ctx->log, "key", replica_job_release };
-	works_init(&c->jobs);
+	works_init(&c->jobs, c->queue, ctx->log, "key", replica_job_release);
 	following_init(&c->following, ctx->informers);
 	following_hold(&c->following, c->queue);
 	replica_sets_follow(c);

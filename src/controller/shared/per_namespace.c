@@ -162,8 +162,7 @@ struct per_namespace *per_namespace_new(const struct context *ctx,
 							   .handle = per_namespace_handle,
 							   .arg = p,
 							   .metrics = ctx->metrics });
-	p->jobs = (struct works){ p->queue, ctx->log, "namespace", NULL };
-	works_init(&p->jobs);
+	works_init(&p->jobs, p->queue, ctx->log, "namespace", NULL);
 	workqueue_hold(p->queue, true);
 	watch(p);
 	return p;

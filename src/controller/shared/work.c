@@ -9,8 +9,10 @@
 #include "base/report/log.h"
 #include "client/work/workqueue.h"
 
-void works_init(struct works *s)
+void works_init(struct works *s, struct workqueue *queue, const struct log *log, const char *label,
+		void (*release)(struct work *w))
 {
+	*s = (struct works){ queue, log, label, release, { 0 } };
 	list_init(&s->all);
 }
 

@@ -23,19 +23,18 @@ struct work {
 	struct list link; /* private */
 };
 
-/* All work of one queue that is under way. Embed it, fill it. */
+/* All work of one queue that is under way. Embed it. */
 struct works {
 	struct workqueue *queue;
 	const struct log *log;
 	const char *label; /* of the key in log lines */
-	/* Cancels and frees what the controller's structure has besides; or NULL. */
 	void (*release)(struct work *w);
-
-	/* Private. */
 	struct list all;
 };
 
-void works_init(struct works *s);
+/* `release` cancels and frees what the controller's structure has besides the work; or NULL. */
+void works_init(struct works *s, struct workqueue *queue, const struct log *log, const char *label,
+		void (*release)(struct work *w));
 
 /* Cancels and frees all work, without notifying the queue. */
 void works_release(struct works *s);

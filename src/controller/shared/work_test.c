@@ -75,8 +75,7 @@ static struct work_bench *work_bench_new(void)
 	fakeapi_add(b->w->api, "pods", "n", "p", "", "");
 	b->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = b->w->loop, .handle = work_handle, .arg = b });
-	b->works = (struct works){ b->queue, b->w->ctx.log, "pod", on_release };
-	works_init(&b->works);
+	works_init(&b->works, b->queue, b->w->ctx.log, "pod", on_release);
 	workqueue_add(b->queue, STR("p"));
 	return b;
 }

@@ -365,8 +365,7 @@ struct taint_eviction *taint_eviction_new(const struct context *ctx, struct devi
 					  .handle = taint_eviction_handle,
 					  .arg = t,
 					  .metrics = ctx->metrics });
-	t->jobs = (struct works){ t->queue, ctx->log, "key", taint_job_release };
-	works_init(&t->jobs);
+	works_init(&t->jobs, t->queue, ctx->log, "key", taint_job_release);
 	workqueue_hold(t->queue, true);
 	taint_eviction_follow(t);
 	return t;

@@ -149,8 +149,7 @@ struct ttl_controller *ttl_controller_new(const struct context *ctx)
 							   .handle = ttl_handle,
 							   .arg = c,
 							   .metrics = ctx->metrics });
-	c->deletions = (struct works){ c->queue, ctx->log, "job", NULL };
-	works_init(&c->deletions);
+	works_init(&c->deletions, c->queue, ctx->log, "job", NULL);
 	c->resource = resource_builtin("batch", "v1", "jobs");
 	c->handler = (struct informer_handler){ .on_add = ttl_on_add, .on_update = ttl_on_update };
 	c->informer = informers_get(
