@@ -1,9 +1,9 @@
 # Controllers of workloads: devplane's, and where UPSTREAM_BIN has it kube-controller-manager, on the same server, scheduler and hollow nodes
 # of devplane. A Deployment of PODS pods is created, rolled and deleted; JOBS Jobs of 50 pods run; of WORKLOAD_NODES nodes DYING stop at once.
 #
-# Both may send as many requests as they like. "create" counts pods of the first state, "roll" pods that were replaced. Figures of dying nodes
-# begin when the nodes are killed and contain the grace period, which is 10 s for both; evictions are not limited for either. CPU time and peak
-# memory are the controllers' alone.
+# Neither limits its requests. "create" counts pods of the first state, "roll" pods that were replaced. Figures of dying nodes begin
+# when the nodes are killed and contain the grace period, which is 10 s for both; upstream looks each second, and evictions are not
+# limited. CPU time and peak memory are the controllers' alone.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/node_lib.sh"
 . "$(dirname "$0")/schedule_lib.sh"
@@ -11,7 +11,7 @@
 . "$(dirname "$0")/contest_lib.sh"
 
 pods=${PODS:-1000} jobs=${JOBS:-100} nodes=${WORKLOAD_NODES:-1000} dying=${DYING:-100}
-lifecycle=(--node-monitor-grace-period=10s --node-monitor-period=1s --node-eviction-rate=10000 --secondary-node-eviction-rate=10000)
+lifecycle=(--node-monitor-grace-period=10s --node-eviction-rate=10000 --secondary-node-eviction-rate=10000)
 declare -A took=()
 
 both=(ours)
@@ -29,13 +29,17 @@ control() {
 	up_dir=$tmp up_admin=$admin up_pids=()
 	[ -e "$tmp/sa.key" ] || upstream_certificates "$tmp" 2>/dev/null
 	"$(upstream kube-controller-manager)" --kubeconfig "$admin" --leader-elect=false --kube-api-qps 5000 --kube-api-burst 10000 --bind-address 127.0.0.1 \
-		--secure-port "$(free_port)" "$@" >"$tmp/kcm.log" 2>&1 &
+		--node-monitor-period=1s --secure-port "$(free_port)" "$@" >"$tmp/kcm.log" 2>&1 &
 	control=$!
 }
 
 # work CONTESTANT WORD COUNT: times into $took.
 work() {
 	local name seconds
+	kill -0 "$control" || {
+		tail -n 3 "$tmp"/*.err "$tmp"/*.log >&2
+		exit 1
+	}
 	while read -r name seconds; do
 		took[$1-$name]=$seconds
 	done < <(node "$(dirname "$0")/workloads.mjs" "$url" token "$2" "$3" || kill $$)
