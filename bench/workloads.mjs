@@ -13,20 +13,23 @@ const apps = "/apis/apps/v1/namespaces/default", batch = "/apis/batch/v1/namespa
 const pod = { terminationGracePeriodSeconds: 0, automountServiceAccountToken: false, containers: [{ name: "main", image: "a" }] }
 
 function request(method, path, body, type = "application/json") {
+	const text = body ? JSON.stringify(body) : ""
 	return new Promise((resolve, reject) => {
-		const r = https.request(new URL(path, url), { method, agent, headers: { authorization: `Bearer ${token}`, "content-type": type } }, (reply) => {
+		// Without its length, Node sends the body of a DELETE as if it were the next request.
+		const headers = { authorization: `Bearer ${token}`, "content-type": type, "content-length": Buffer.byteLength(text) }
+		const r = https.request(new URL(path, url), { method, agent, headers }, (reply) => {
 			const parts = []
 			reply.on("data", (part) => parts.push(part))
 			reply.on("end", () => {
-				const text = Buffer.concat(parts).toString()
+				const answer = Buffer.concat(parts).toString()
 				if (reply.statusCode >= 300)
-					reject(new Error(`${method} ${path}: ${reply.statusCode} ${text.slice(0, 300)}`))
+					reject(new Error(`${method} ${path}: ${reply.statusCode} ${answer.slice(0, 300)}`))
 				else
-					resolve(JSON.parse(text))
+					resolve(JSON.parse(answer))
 			})
 		})
 		r.on("error", reject)
-		r.end(body && JSON.stringify(body))
+		r.end(text)
 	})
 }
 

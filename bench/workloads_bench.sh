@@ -1,9 +1,10 @@
-# Controllers of workloads: devplane's, and where UPSTREAM_BIN has it kube-controller-manager, on the same server, scheduler and hollow nodes
-# of devplane. A Deployment of PODS pods is created, rolled and deleted; JOBS Jobs of 50 pods run; of WORKLOAD_NODES nodes DYING stop at once.
+# Controllers of workloads: a Deployment of PODS pods is created, rolled and deleted; JOBS Jobs of 50 pods run; of WORKLOAD_NODES nodes
+# DYING stop at once. devplane does it, and where UPSTREAM_BIN has them etcd and kube-apiserver, kube-scheduler and kube-controller-manager.
+# "swapped" is kube-controller-manager on devplane's server and scheduler. The hollow nodes are devplane's in all cases.
 #
-# Neither limits its requests. "create" counts pods of the first state, "roll" pods that were replaced. Figures of dying nodes begin
-# when the nodes are killed and contain the grace period, which is 10 s for both; upstream looks each second, and evictions are not
-# limited. CPU time and peak memory are the controllers' alone.
+# Nobody limits requests. "create" counts pods of the first state, "roll" pods that were replaced. Figures of dying nodes begin when
+# the nodes are killed and contain the grace period, which is 10 s for both; upstream looks each second, and evictions are not limited.
+# CPU time and peak memory are the controllers' alone.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/node_lib.sh"
 . "$(dirname "$0")/schedule_lib.sh"
@@ -14,8 +15,35 @@ pods=${PODS:-1000} jobs=${JOBS:-100} nodes=${WORKLOAD_NODES:-1000} dying=${DYING
 lifecycle=(--node-monitor-grace-period=10s --node-eviction-rate=10000 --secondary-node-eviction-rate=10000)
 declare -A took=()
 
-both=(ours)
-upstream_has kube-controller-manager && both+=(upstream)
+contestants=(ours)
+upstream_has etcd kube-apiserver kube-scheduler kube-controller-manager && contestants+=(upstream)
+upstream_has kube-controller-manager && contestants+=(swapped)
+
+# cluster CONTESTANT ROUND: a server and a scheduler; sets $url, $admin and $serving, their processes.
+cluster() {
+	if [ "$1" = upstream ]; then
+		upstream_serve "$tmp/upstream"
+		upstream_schedule
+		upstream_wait "$up_url/readyz"
+		upstream_wait "$up_scheduler_url/healthz"
+		url=$up_url admin=$up_admin serving="${up_pids[*]}"
+		return
+	fi
+	serve "$1-$2"
+	schedule
+	serving="$agent $server"
+}
+
+# end_cluster CONTESTANT ROUND
+end_cluster() {
+	if [ "$1" = upstream ]; then
+		upstream_end
+	else
+		kill $serving
+		wait $serving 2>/dev/null
+		rm -rf "${tmp:?}/$1-$2"
+	fi
+}
 
 # control CONTESTANT FLAG ..: its controllers for the server; its process is $control.
 control() {
@@ -23,13 +51,10 @@ control() {
 	shift
 	if [ "$who" = ours ]; then
 		"$devplane" controller --kubeconfig "$admin" --leader-elect=false --metrics-bind-address 0 "$@" >/dev/null 2>>"$tmp/controller.err" &
-		control=$!
-		return
+	else
+		"$(upstream kube-controller-manager)" --kubeconfig "$admin" --leader-elect=false --kube-api-qps 5000 --kube-api-burst 10000 \
+			--bind-address 127.0.0.1 --secure-port "$(free_port)" --node-monitor-period=1s "$@" >"$tmp/kcm.log" 2>&1 &
 	fi
-	up_dir=$tmp up_admin=$admin up_pids=()
-	[ -e "$tmp/sa.key" ] || upstream_certificates "$tmp" 2>/dev/null
-	"$(upstream kube-controller-manager)" --kubeconfig "$admin" --leader-elect=false --kube-api-qps 5000 --kube-api-burst 10000 --bind-address 127.0.0.1 \
-		--node-monitor-period=1s --secure-port "$(free_port)" "$@" >"$tmp/kcm.log" 2>&1 &
 	control=$!
 }
 
@@ -51,32 +76,31 @@ peak() {
 
 # workloads CONTESTANT ROUND
 workloads() {
-	local cpu
-	serve "$1-$2"
+	local cpu hollow
+	cluster "$1" "$2"
 	agent "n$1$2" "$admin" --nodes 20 --node-name w
-	local hollow=$agent
-	schedule
+	hollow=$agent
 	control "$1" --controllers 'deployment-controller,replicaset-controller,job-controller,garbage-collector-controller,namespace-controller'
 	settle
 	lesser "best[$1-idle]" "$(resident $control)"
+	cpu=$(cpu_ms $control)
 	work "$1" deployment "$pods"
 	better "best[$1-create]" "$(quotient "$pods" "${took[$1-create]}" %.0f)"
 	better "best[$1-roll]" "$(quotient "$pods" "${took[$1-roll]}" %.0f)"
 	better "best[$1-delete]" "$(quotient "$pods" "${took[$1-delete]}" %.0f)"
-	cpu=$(cpu_ms $control)
-	lesser "best[$1-cpu-pod]" "$(quotient "$cpu" $((3 * pods)) %.3f)"
+	lesser "best[$1-cpu-pod]" "$(quotient $(($(cpu_ms $control) - cpu)) $((3 * pods)) %.3f)"
 	work "$1" jobs "$jobs"
 	better "best[$1-jobs]" "$(quotient $((jobs * 50)) "${took[$1-jobs]}" %.0f)"
 	lesser "best[$1-peak]" "$(peak $control)"
-	kill $control $agent $hollow $server
-	wait $control $agent $hollow $server 2>/dev/null
-	rm -rf "${tmp:?}/$1-$2"
+	kill $control $hollow
+	wait $control $hollow 2>/dev/null
+	end_cluster "$1" "$2"
 }
 
 # dying CONTESTANT: a pod on each node that will die.
 dying() {
 	local alive dead cpu
-	serve "$1-nodes"
+	cluster "$1" nodes
 	agent "a$1" "$admin" --nodes $((nodes - dying)) --node-name live
 	alive=$agent
 	agent "d$1" "$admin" --nodes "$dying" --node-name die
@@ -91,28 +115,51 @@ dying() {
 	kill -9 $dead
 	work "$1" nodes "$dying"
 	best[$1-nodes]=${took[$1-nodes]}
-	best[$1-nodes-cpu]=$(quotient $(($(printf %.0f "$(cpu_ms $control)") - ${cpu%.*})) 1 %.0f)
+	best[$1-nodes-cpu]=$(($(cpu_ms $control) - cpu))
 	best[$1-nodes-peak]=$(peak $control)
-	kill $control $alive $server
-	wait $control $alive $dead $server 2>/dev/null
-	rm -rf "${tmp:?}/$1-nodes"
+	kill $control $alive
+	wait $control $alive $dead 2>/dev/null
+	end_cluster "$1" nodes
 }
 
 all_ready() {
 	[ "$(curl -sk -H 'authorization: Bearer token' "$url/api/v1/nodes" | grep -oE '"reason": ?"KubeletReady"' | wc -l)" -ge "$nodes" ]
 }
 
+# idle_added: what the controllers of workloads and of lost nodes add to an idle `devplane controller`.
+idle_added() {
+	local new=job-controller,ttl-after-finished-controller,replicaset-controller,deployment-controller,daemonset-controller,endpointslice-controller
+	new+=,node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller
+	serve idle
+	control ours --controllers '*'
+	local all=$control
+	control ours --controllers "*,-${new//,/,-}"
+	settle
+	figure idle-added MiB "$(quotient "$(($(resident_kib $all) - $(resident_kib $control)))" 1024 %.1f)"
+	kill $all $control $server
+	wait $all $control $server 2>/dev/null
+}
+
+# swapped_beside NAME UNIT: kube-controller-manager's on the same server.
+swapped_beside() {
+	[ -z "${best[swapped-$1]:-}" ] || figure "swapped-$1" "$2" "${best[ours-$1]}" upstream "${best[swapped-$1]}"
+}
+
 for ((round = 1; round <= rounds; round++)); do
-	for who in "${both[@]}"; do workloads "$who" $round; done
+	for who in "${contestants[@]}"; do workloads "$who" $round; done
 done
-beside create pods/s
-beside roll pods/s
-beside delete pods/s
+for name in create roll delete jobs; do
+	beside $name pods/s
+	swapped_beside $name pods/s
+done
 beside cpu-pod ms
-beside jobs pods/s
+swapped_beside cpu-pod ms
 beside idle MiB
 beside peak MiB
-for who in "${both[@]}"; do dying "$who"; done
+for who in "${contestants[@]}"; do
+	[ "$who" = swapped ] || dying "$who"
+done
 beside nodes s
 beside nodes-cpu ms
 beside nodes-peak MiB
+idle_added
