@@ -3,8 +3,8 @@
  *
  * libuv starts them with fork(), which copies the page tables of the whole process: some 30 ms for
  * each GiB, in which all threads stand still. A `light` child is started with posix_spawn(), which
- * copies nothing, and a descriptor of the process (pidfd) tells when it has ended. On a kernel
- * without pidfds, before 5.4, it is started like the others.
+ * copies nothing, and the loop waits for its process descriptor (pidfd). A kernel without pidfds,
+ * before 5.4, starts it like the others.
  *
  * Only children whose handle is open are reaped. So the handle of a running child stays until it
  * ends, without keeping the loop alive. The rest are closed with the loop
@@ -166,7 +166,6 @@ static void child_on_pidfd(uv_poll_t *h, int status UNUSED, int events UNUSED)
 /* As libuv does: its streams, a session of its own if it is a group, no signals of ours. */
 static int spawn_light(const struct loop_child_opts *o, pid_t *ret_pid)
 {
-	extern char **environ;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t set;

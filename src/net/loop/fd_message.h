@@ -20,7 +20,7 @@ int fd_message_pair(int ret_ends[2], struct error *err);
 int fd_message_send(int fd, struct str text, const int *fds, size_t nfds, struct error *err);
 
 /*
- * Reads one message into `buf`; the caller closes ret_fds. Returns 1, 0 if there is none now,
+ * Reads one message into `buf`; the caller closes ret_fds. Returns 1, 0 if no message is here yet,
  * -ERR_UNAVAILABLE if the other end is gone, or -ERR_PROTOCOL for a message of another form.
  */
 int fd_message_receive(int fd, struct str *ret_text, char *buf, size_t size, int *ret_fds,

@@ -28,7 +28,7 @@ struct world {
 	int fd;
 	struct program *running[3];
 	size_t ended;
-	/* Of the last program: */
+	/* How the last program ended: */
 	int status, signum;
 	bool timed_out;
 	char out[256], err[256];
@@ -273,7 +273,7 @@ static void a_host_that_is_gone_is_an_error(void **state)
 			 -ERR_UNAVAILABLE);
 }
 
-/* What a hijacked process might send. */
+/* A process that was taken over might send these. */
 static void messages_of_another_form_start_nothing(void **state)
 {
 	struct world *w = *state;

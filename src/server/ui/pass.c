@@ -1,6 +1,6 @@
 /*
- * The prefix tells passes from other tokens, because they are looked up elsewhere: on the state's
- * loop, as sessions are.
+ * The prefix marks passes, because the server looks them up on the state's loop, as sessions, and
+ * other tokens on the stream's loop.
  */
 #include "server/ui/pass.h"
 

@@ -4,8 +4,9 @@
  * A process that answers a request of the device page, such as an explanation, needs the rights of
  * the session's user, and the session has no credentials that another process could use. A pass is
  * found by a secret of 256 random bits, of which only the hash is kept. It ends when its holder
- * ends it, after its time, and with the session. Using it is no use of the session. A session has
- * at most one pass, and there are at most UI_PASSES_MAX, which also limits the processes.
+ * ends it, after its time, and with the session. A process that uses it does not keep the session
+ * in use. A session has at most one pass, and there are at most UI_PASSES_MAX, which also limits
+ * the processes.
  *
  * No I/O; the time is a parameter.
  *
