@@ -134,7 +134,7 @@ mkdir "$TMP/bin"
 ln -s "$DEVPLANE" "$TMP/bin/devplane"
 capture "$bench/run" "$TMP/bin" nonsense
 same "a part that is not there is an error" 2 "$status"
-matches "which names those that are" 'no part nonsense; there are: api apply authz ' "$err"
+matches "which names those that are" 'no part nonsense; there are: addon api apply authz ' "$err"
 capture "$bench/run" "$TMP"
 matches "a folder without a build is an error that says what to do" 'has no devplane: make bench builds one' "$err"
 capture env UPSTREAM_BIN="$TMP/none" "$bench/run" "$TMP/bin" authz
