@@ -364,6 +364,9 @@ static int spawn(struct up_child *c, struct up_plan *p, struct error *err)
 	o.out_fd = o.err_fd = theirs;
 	r = loop_child_new(c->loop, &o, &c->process, err);
 	(void)close(theirs);
+	if (c->in_fd)
+		(void)close(c->in_fd);
+	c->in_fd = 0;
 	if (r < 0) {
 		close_output(c);
 		return r;

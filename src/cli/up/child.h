@@ -40,7 +40,7 @@ struct up_child {
 	struct supervised supervised;
 	struct up_log log;
 	bool first; /* never was everything ready so far; the owner clears it */
-	int in_fd; /* its standard input; prepare() may set it; 0: /dev/null */
+	int in_fd; /* its next standard input, set by prepare() and closed here; 0: /dev/null */
 	char url[128]; /* of a server: where it is ready; else its health endpoint; or "" */
 	char failure[512]; /* why it ended last; or "" */
 
