@@ -21,7 +21,7 @@ ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_
 	claims_controller cli cli_apply client_informer connect controller_client daemonsets deployments device_taints \
 	doctor_cluster driver_sim endpointslices grpc_client grpc_server health_taints http net_cni net_driver net_faults \
 	network_endpoints node_faults node_health node_health_exact node_static podres podres_faults quota reset scheduler \
-	scheduler_dra scheduler_extension services store ui_any ui_oidc ui_session up up_faults workload_warning
+	scheduler_dra scheduler_extension services store ui_any ui_explain ui_oidc ui_session up up_faults workload_warning
 TSAN_E2E = api_consistency api_crd api_flow api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
 # The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
