@@ -504,6 +504,9 @@ static void adopt_one(void *arg, const struct json *tree)
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", STR_ARG(name));
 		(void)vec_push(&w->things, t);
 	}
+	/* A name that is used again: the deletion was that of the object before. */
+	if (!str_eqz(uid, t->uid))
+		t->deleted = false;
 	(void)snprintf(t->uid, sizeof(t->uid), "%.*s", STR_ARG(uid));
 }
 
