@@ -183,7 +183,7 @@ same "get devices says that the node is unreachable" "1 NodeUnreachable" "$("$DE
 out=$(fit big)
 contains "a claim does not fit there, though the device would do" $'node away:\n  the node is unreachable\n  request "gpu" wants 1 device of class gpu, 0 fit\n    1 device NodeUnreachable: gpu-0\n' "$out"
 same "one that is unreachable can be asked for" "claim default/big does not fit on node away" "$(fit big --node away | head -n 1)"
-contains "a pod that does not tolerate the taint is told both" "the node is unreachable; the pod does not tolerate the node's taint node.kubernetes.io/unreachable:NoSchedule" "$(fit pod/named)"
+contains "a pod that does not tolerate the taint gets both reasons" "the node is unreachable; the pod does not tolerate the node's taint node.kubernetes.io/unreachable:NoSchedule" "$(fit pod/named)"
 "$kubectl" delete node/away resourceslice/away-gpu >"$TMP/put.log" 2>&1
 
 # Mistakes.

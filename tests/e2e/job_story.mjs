@@ -1,4 +1,4 @@
-// The story of a Job whose device fails (KEP-4680): podFailurePolicy on the condition devplane.dev/DevicesHealthy. It is told
+// The story of a Job whose device fails (KEP-4680): podFailurePolicy on the condition devplane.dev/DevicesHealthy. It runs
 // with our own Job controller (jobs_test.mjs) and with upstream's (upstream_job_test.mjs).
 import assert from "node:assert/strict"
 import { unique } from "./api_lib.mjs"

@@ -67,7 +67,7 @@ struct up_plan {
 /* Fills `roles`. */
 void up_plan_roles(struct up_plan *p);
 
-/* The role of an explanation, which is none of `roles`: it is not supervised. */
+/* The role of an explanation. It is not supervised, so it is not among a plan's `roles`. */
 extern const struct up_role up_explain_role;
 
 /* The number of nodes. */

@@ -30,8 +30,8 @@ struct explain_opts {
 	const struct ui_pass *pass; /* must outlive it */
 	int host_fd; /* of the program_host that starts it; 0: it is our child */
 	/*
-	 * Called once, later, unless freed before: with the answer, JSON, or with the reason why
-	 * there is none; -ERR_UNAUTHORIZED: the pass has ended. May free it.
+	 * Called once, later, unless freed before: with the answer as JSON, or with the error that
+	 * prevented it. ERR_UNAUTHORIZED: the pass has ended. The callback may free it.
 	 */
 	void (*on_end)(void *arg, struct str answer, const struct error *err);
 	void *arg;
