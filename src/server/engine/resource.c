@@ -3,6 +3,10 @@
  * namespace, and the last complete list as long as nothing has changed. A cached list holds its
  * objects, so the first change drops it. It is dropped before the objects change, because then
  * fewer blocks must be copied.
+ *
+ * If lanes have loops of their own, the objects of compiled-in kinds are in an index, too, which
+ * lanes read without a job (resource_look()). It changes together with the blocks. That happens
+ * before the store answers the writer, so whoever knows of the answer finds the object.
  */
 #include "server/engine/sequencer.h"
 
@@ -11,6 +15,8 @@
 
 #include "api/crd/crd.h"
 #include "base/core/mem.h"
+#include "server/cache/index.h"
+#include "server/cache/reclaim.h"
 #include "server/engine/lane.h"
 
 enum { RING_BYTES = 64 * 1024 * 1024, KEY_MAX = 512 };
@@ -45,6 +51,8 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 		r->custom = crd_ref(crd_of(kind));
 	resource_blocks_init(&r->objects);
 	resource_blocks_init(&r->loading);
+	if (st->reclaim && !kind->custom)
+		r->index = resource_index_new(st->reclaim);
 	omap_init(&r->spaces);
 	map_init(&r->tips);
 	ring_init(&r->ring, st->opts.ring_bytes ? st->opts.ring_bytes : RING_BYTES);
@@ -81,6 +89,7 @@ void resource_free(struct resource *r)
 	resource_forget_lists(r);
 	resource_blocks_clear(&r->objects);
 	resource_blocks_clear(&r->loading);
+	resource_index_free(r->index);
 	omap_release(&r->spaces);
 	map_release(&r->tips);
 	ring_release(&r->ring);
@@ -173,7 +182,8 @@ static void count_removed(struct resource *r, struct resource_space *s)
 
 struct object *resource_find(const struct resource *r, struct str key)
 {
-	return resource_blocks_find(&r->objects, key);
+	return r->index ? resource_index_find(r->index, key)
+			: resource_blocks_find(&r->objects, key);
 }
 
 struct object *resource_put(struct resource *r, struct object *o)
@@ -182,6 +192,8 @@ struct object *resource_put(struct resource *r, struct object *o)
 
 	drop_lists(r, space_of(r, o));
 	old = resource_blocks_put(&r->objects, o);
+	if (r->index)
+		resource_index_put(r->index, o);
 	if (!old)
 		count_added(r, o);
 	return old;
@@ -196,6 +208,8 @@ struct object *resource_remove(struct resource *r, struct str key)
 		return NULL;
 	s = space_of(r, old);
 	drop_lists(r, s);
+	if (r->index)
+		resource_index_remove(r->index, key);
 	resource_blocks_remove(&r->objects, old);
 	count_removed(r, s);
 	return old;
@@ -216,6 +230,8 @@ void resource_swap(struct resource *r)
 	resource_blocks_clear(&r->objects);
 	r->objects = r->loading;
 	resource_blocks_init(&r->loading);
+	if (r->index)
+		resource_index_reset(r->index, &r->objects);
 	while ((o = resource_blocks_next(&r->objects, &at)))
 		count_added(r, o);
 }
@@ -224,6 +240,8 @@ void resource_clear(struct resource *r)
 {
 	resource_forget_lists(r);
 	resource_blocks_clear(&r->objects);
+	if (r->index)
+		resource_index_reset(r->index, &r->objects);
 }
 
 struct object *resource_get(const struct resource *r, struct str ns, struct str name)
@@ -232,6 +250,26 @@ struct object *resource_get(const struct resource *r, struct str ns, struct str 
 	struct str key = key_in(buffer, ns, name);
 
 	return key.n ? resource_find(r, key) : NULL;
+}
+
+struct object *resource_look(const struct resource *r, size_t lane, struct str ns, struct str name)
+{
+	char buffer[KEY_MAX] UNZEROED;
+	struct str key = key_in(buffer, ns, name);
+	struct object *o;
+
+	if (!key.n)
+		return NULL;
+	if (!r->index) {
+		o = resource_find(r, key);
+		return o ? object_ref(o) : NULL;
+	}
+	reclaim_enter(r->state->reclaim, lane);
+	o = resource_index_find(r->index, key);
+	if (o)
+		(void)object_ref(o);
+	reclaim_leave(r->state->reclaim, lane);
+	return o;
 }
 
 size_t resource_count(const struct resource *r)
@@ -259,6 +297,10 @@ struct state_write *resource_pending(const struct resource *r, struct str ns, st
 	return key.n ? map_get(&r->tips, key) : NULL;
 }
 
+/*
+ * On any thread for compiled-in kinds: their table does not change after state_new(), and neither
+ * does the kind of their resources. Custom kinds, which have place 0, are found by name.
+ */
 struct resource *state_resource(struct state *st, const struct schema_kind *kind)
 {
 	struct resource *r = kind->place < st->nplaces ? st->by_place[kind->place] : NULL;

@@ -19,6 +19,8 @@ struct lane_feed;
 struct metrics_counter;
 struct metrics_family;
 struct metrics_gauge;
+struct reclaim;
+struct resource_index;
 
 /* --- resources -------------------------------------------------------------------- */
 
@@ -53,6 +55,7 @@ struct resource {
 	uint32_t changes; /* how often the kind has changed */
 	bool gone; /* its definition was deleted: writes fail */
 	struct resource_blocks objects; /* committed */
+	struct resource_index *index; /* committed, for lanes on other loops; or NULL */
 	struct resource_blocks loading; /* the objects read so far by a load that is under way */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
 	struct resource_snapshot *all; /* the same as in resource_space, over all namespaces */
@@ -152,6 +155,7 @@ struct state {
 	size_t nplaces;
 	struct resource *namespaces; /* that most writes read; or NULL */
 	struct resource *quotas; /* the same */
+	struct reclaim *reclaim; /* for the indexes of resources; or NULL */
 	struct lane **lanes;
 	size_t nlanes;
 	atomic_size_t nwatches; /* counted by the lanes */
@@ -176,6 +180,7 @@ struct state {
 	struct loop_timer reload;
 	struct loop_timer tidy; /* trims the rings */
 	bool loaded; /* a load has succeeded once */
+	atomic_bool readable; /* lanes may read: loaded, not loading again, not stopping */
 	struct error load_error;
 
 	struct list dirty; /* resources that the current batch changed */
@@ -193,6 +198,9 @@ struct state {
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 };
+
+/* Sets whether lanes may read committed objects themselves. */
+void state_let_lanes_read(struct state *st, bool readable);
 
 /* Begins to read all objects; also after the feed was lost. */
 void state_load_start(struct state *st);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/core/mem.h"
+#include "server/cache/reclaim.h"
 #include "server/engine/lane.h"
 #include "server/engine/sequencer.h"
 #include "server/engine/watch.h"
@@ -74,6 +75,15 @@ static void add_resources(struct state *st)
 	}
 }
 
+/* Whether a lane is on another loop than the state. */
+static bool has_other_loops(const struct state *st)
+{
+	for (size_t i = 0; i < st->nlanes; i++)
+		if (st->lanes[i]->loop != st->loop)
+			return true;
+	return false;
+}
+
 struct state *state_new(const struct state_opts *opts)
 {
 	struct state *st = XNEW(struct state);
@@ -98,10 +108,13 @@ struct state *state_new(const struct state_opts *opts)
 	loop_timer_init(&st->reload, st->loop, on_reload);
 	loop_timer_init(&st->tidy, st->loop, state_feed_tidy);
 	atomic_init(&st->nwatches, 0);
+	atomic_init(&st->readable, false);
 	state_sync_init(st);
 	st->lanes = xcalloc(st->nlanes + 1, sizeof(struct lane *));
 	for (size_t i = 0; i < st->nlanes; i++)
 		st->lanes[i] = lane_new(st, i, opts->lanes[i]);
+	if (has_other_loops(st))
+		st->reclaim = reclaim_new(st->nlanes);
 	state_metrics_add(st);
 	add_resources(st);
 	number_resources(st);
@@ -190,6 +203,7 @@ void state_stop(struct state *st, void (*done)(void *arg), void *arg)
 
 	assert(!st->stopping);
 	st->stopping = true;
+	state_let_lanes_read(st, false);
 	st->stopped = done;
 	st->stopped_arg = arg;
 	loop_timer_stop(&st->reload);
@@ -238,6 +252,7 @@ void state_free(struct state *st)
 	for (size_t i = 0; i < st->nlanes; i++)
 		lane_free(st->lanes[i]);
 	free(st->lanes);
+	reclaim_free(st->reclaim);
 	map_release(&st->by_name);
 	map_release(&st->guards);
 	free(st->by_place);
@@ -266,6 +281,21 @@ int state_health(struct state *st, struct error *err)
 int64_t state_revision(const struct state *st)
 {
 	return st->revision;
+}
+
+void state_let_lanes_read(struct state *st, bool readable)
+{
+	atomic_store_explicit(&st->readable, readable, memory_order_release);
+}
+
+bool state_lets_draft(const struct state *st)
+{
+	return atomic_load_explicit(&st->readable, memory_order_acquire);
+}
+
+bool state_lets_look(const struct state *st)
+{
+	return !st->shared && state_lets_draft(st);
 }
 
 size_t watch_count(const struct state *st)

@@ -10,7 +10,8 @@
  * loop that submitted the job calls `done`. If both are the same loop, nothing is posted and no
  * system call is made.
  *
- * Threads: state_submit() may be called on any loop, everything else only on the state's loop.
+ * Threads: any loop may call state_submit(), state_is_shared(), state_resource() of a compiled-in
+ * kind, and the functions for reading on a lane. Everything else only on the state's loop.
  */
 #ifndef SERVER_ENGINE_STATE_H
 #define SERVER_ENGINE_STATE_H
@@ -156,6 +157,29 @@ void state_drop_resource(struct state *st, const struct schema_kind *kind);
 /* The committed object, borrowed until control returns to the loop. NULL if not found. */
 struct object *resource_get(const struct resource *r, struct str ns, struct str name);
 size_t resource_count(const struct resource *r);
+
+/* --- reading on a lane -------------------------------------------------------------- */
+
+/*
+ * Whether a lane may read committed objects itself, instead of by a job: everything is loaded, the
+ * state is not stopping, and no other server writes to the store. False while the state reads
+ * everything again. Any thread.
+ */
+bool state_lets_look(const struct state *st);
+
+/*
+ * The same for preparing writes on committed objects. Also true if other servers write to the
+ * store, because the state checks every draft. Any thread.
+ */
+bool state_lets_draft(const struct state *st);
+
+/*
+ * The committed object of a compiled-in kind with a new reference, or NULL. It includes every write
+ * of this server that was acknowledged before the call, because the state publishes an object
+ * before its writer gets the reply. It may include a write that is acknowledged a moment later.
+ * What one lane finds never goes back in revision. On the loop of that lane; takes no lock.
+ */
+struct object *resource_look(const struct resource *r, size_t lane, struct str ns, struct str name);
 
 struct list_query {
 	struct str ns; /* empty: all */

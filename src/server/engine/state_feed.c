@@ -4,6 +4,7 @@
  * (state_write.c).
  */
 #include "base/report/metrics.h"
+#include "server/cache/reclaim.h"
 #include "server/engine/lane.h"
 #include "server/engine/sequencer.h"
 
@@ -105,6 +106,7 @@ static void tell_batch(struct state *st)
 static void finish_batch(struct state *st)
 {
 	tell_batch(st);
+	reclaim_flush(st->reclaim);
 	state_sync_reached(st);
 }
 
@@ -137,6 +139,8 @@ void state_feed_tidy(struct loop_timer *t)
 	}
 	if (!list_empty(&st->dirty))
 		finish_batch(st);
+	else
+		reclaim_flush(st->reclaim);
 	loop_timer_start(t, TIDY_MS);
 }
 

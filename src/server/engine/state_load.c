@@ -9,6 +9,7 @@
 
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
+#include "server/cache/reclaim.h"
 #include "server/engine/lane.h"
 #include "server/engine/sequencer.h"
 
@@ -134,9 +135,11 @@ static void state_load_finish(struct state_load *load)
 	st->load = NULL;
 	st->loaded = true;
 	load_free(load);
+	reclaim_flush(st->reclaim);
 	mem_give_back();
 	if (!st->stopping)
 		state_feed_start(st);
+	state_let_lanes_read(st, !st->stopping);
 	state_run_jobs(st);
 	state_sync_reached(st);
 	call_ready(st, NULL);
@@ -260,6 +263,7 @@ static void read_page(struct state_load *load)
 void state_load_start(struct state *st)
 {
 	assert(!st->load && st->nresources > 0);
+	state_let_lanes_read(st, false);
 	st->load = XNEW(struct state_load);
 	st->load->state = st;
 	arena_init(&st->load->arena, SIZE_MAX);
