@@ -228,7 +228,7 @@ int main(void)
 		return 1;
 	arena_init(&b->arena, SIZE_MAX);
 	prng_init(&b->prng, 1);
-	b->authz = authz_new();
+	b->authz = authz_new(1);
 	b->bindings = json_make_array(&b->arena);
 	add_policy(b);
 	add_roles(b);

@@ -359,7 +359,7 @@ static void start_access(struct server *s)
 
 	s->identity = identity_new(s);
 	s->authn = authn_new(&opts);
-	s->authz = authz_new();
+	s->authz = authz_new(s->opts.nloops);
 	if (s->opts.no_ui)
 		return;
 	s->sessions = ui_sessions_new(&session_user_ops);

@@ -22,6 +22,10 @@
 /* Recently verified tokens that one lane remembers. */
 #define AUTHN_TOKENS_MAX 1024
 
+/* Allowed requests that one lane remembers, and the bytes that describe one. */
+#define AUTHZ_RIGHTS_MAX  1024
+#define AUTHZ_RIGHT_BYTES 1024
+
 /* Keys for verifying tokens; audiences of one token. */
 #define TOKEN_KEYS_MAX      64
 #define TOKEN_AUDIENCES_MAX 256

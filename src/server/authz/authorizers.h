@@ -4,12 +4,15 @@
 #ifndef SERVER_AUTHZ_AUTHORIZERS_H
 #define SERVER_AUTHZ_AUTHORIZERS_H
 
+#include <stdatomic.h>
+
 #include "server/authz/authz.h"
 #include "server/authz/node_pods.h"
 #include "server/authz/rbac.h"
 #include "server/engine/state.h"
 
 struct rbac_aggregate;
+struct rights;
 
 enum { AUTHZ_OBSERVERS = 5 };
 
@@ -21,6 +24,13 @@ struct authz {
 	struct rbac_aggregate *aggregate; /* or NULL: not started */
 	struct state *state;
 	struct state_observer observers[AUTHZ_OBSERVERS];
+	/*
+	 * Which roles and bindings `rbac` has: each change raises it, on the state's loop and
+	 * before the writer of the change gets its reply. Read on lanes.
+	 */
+	_Atomic uint64_t epoch;
+	struct rights **lanes; /* allocated one by one: no two threads share a cache line */
+	size_t nlanes;
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * The chain of authorizers, and its texts. Reasons are composed only on request: a decision that
- * allows uses no memory.
+ * The chain of authorizers, its texts, and what lanes remember of it. Reasons are composed only on
+ * request: a decision that allows uses no memory.
  */
 #include "server/authz/authz.h"
 
@@ -12,6 +12,7 @@
 #include "server/authz/authorizers.h"
 #include "server/authz/policy_table.h"
 #include "server/authz/rbac_aggregate.h"
+#include "server/authz/rights.h"
 
 #define REASON_MAX (64UL * KIB)
 
@@ -30,12 +31,19 @@ static void tree_open(struct tree *t, const struct object *o)
 		(void)object_tree(o, &t->arena, &t->json, NULL);
 }
 
+/* The rights that lanes remember are void. */
+static void raise_epoch(struct authz *az)
+{
+	(void)atomic_fetch_add(&az->epoch, 1);
+}
+
 static void on_role(void *arg, struct object *now, struct object *before)
 {
 	struct authz *az = arg;
 	const struct object *o = now ? now : before;
 	struct tree t;
 
+	raise_epoch(az);
 	tree_open(&t, now);
 	rbac_set_role(az->rbac, object_ns(o), object_name(o), t.json);
 	if (az->aggregate && !object_ns(o).n)
@@ -49,6 +57,7 @@ static void on_binding(void *arg, struct object *now, struct object *before)
 	const struct object *o = now ? now : before;
 	struct tree t;
 
+	raise_epoch(az);
 	tree_open(&t, now);
 	rbac_set_binding(az->rbac, object_ns(o), object_name(o), t.json);
 	arena_release(&t.arena);
@@ -65,6 +74,7 @@ static void reset_cluster_roles(void *arg)
 {
 	struct authz *az = arg;
 
+	raise_epoch(az);
 	rbac_reset_roles(az->rbac, true);
 	if (az->aggregate)
 		rbac_aggregate_reset(az->aggregate);
@@ -72,16 +82,19 @@ static void reset_cluster_roles(void *arg)
 
 static void reset_roles(void *arg)
 {
+	raise_epoch(arg);
 	rbac_reset_roles(((struct authz *)arg)->rbac, false);
 }
 
 static void reset_cluster_bindings(void *arg)
 {
+	raise_epoch(arg);
 	rbac_reset_bindings(((struct authz *)arg)->rbac, true);
 }
 
 static void reset_bindings(void *arg)
 {
+	raise_epoch(arg);
 	rbac_reset_bindings(((struct authz *)arg)->rbac, false);
 }
 
@@ -92,7 +105,7 @@ static void reset_pods(void *arg)
 
 /* --- lifecycle -------------------------------------------------------------------- */
 
-struct authz *authz_new(void)
+struct authz *authz_new(size_t nlanes)
 {
 	static const struct {
 		const char *group, *resource;
@@ -119,6 +132,11 @@ struct authz *authz_new(void)
 							    .changed = rows[i].changed,
 							    .reset = rows[i].reset,
 							    .arg = az };
+	atomic_init(&az->epoch, 1);
+	az->nlanes = nlanes;
+	az->lanes = xcalloc(nlanes, sizeof(struct rights *));
+	for (size_t i = 0; i < nlanes; i++)
+		az->lanes[i] = rights_new();
 	return az;
 }
 
@@ -129,6 +147,9 @@ void authz_free(struct authz *az)
 	rbac_aggregate_free(az->aggregate);
 	node_pods_free(az->pods);
 	rbac_free(az->rbac);
+	for (size_t i = 0; i < az->nlanes; i++)
+		rights_free(az->lanes[i]);
+	free(az->lanes);
 	arena_release(&az->arena);
 	free(az);
 }
@@ -189,8 +210,23 @@ static enum authz_decision decide_node(struct authz *az, const struct authz_quer
 	return decision;
 }
 
-enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, struct arena *a,
-				 struct str *ret_reason)
+/*
+ * A lane may remember this: RBAC reads nothing but its index and the texts of a key in rights.c.
+ * Not for a node, because the node authorizer decided first, on more objects.
+ */
+static struct authz_right right_of(const struct authz *az, const struct authz_query *q,
+				   const struct rbac_grant *grant)
+{
+	if (user_node(q->user).p)
+		return (struct authz_right){ 0 };
+	return (struct authz_right){ .epoch = atomic_load(&az->epoch),
+				     .any_ns = !grant->ns.n,
+				     .any_name = !grant->named };
+}
+
+/* The two results are set only if they are not NULL. */
+static enum authz_decision decide(struct authz *az, const struct authz_query *q, struct arena *a,
+				  struct str *ret_reason, struct authz_right *ret_right)
 {
 	CLEANUP(buf_release) struct buf reason = BUF_INIT(REASON_MAX);
 	enum authz_decision decision;
@@ -198,12 +234,16 @@ enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, 
 
 	if (ret_reason)
 		*ret_reason = STR("");
+	if (ret_right)
+		*ret_right = (struct authz_right){ 0 };
 	if (user_in_group(q->user, USER_MASTERS))
 		return AUTHZ_ALLOW;
 	decision = decide_node(az, q, a, &reason);
 	if (decision == AUTHZ_NO_OPINION && rbac_allows(az->rbac, q, &grant)) {
 		if (ret_reason)
 			tell_allowed(&grant, a, ret_reason);
+		if (ret_right)
+			*ret_right = right_of(az, q, &grant);
 		return AUTHZ_ALLOW;
 	}
 	if (decision == AUTHZ_NO_OPINION && ret_reason)
@@ -211,6 +251,12 @@ enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, 
 	if (decision != AUTHZ_ALLOW && ret_reason)
 		*ret_reason = take_text(a, &reason);
 	return decision;
+}
+
+enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, struct arena *a,
+				 struct str *ret_reason)
+{
+	return decide(az, q, a, ret_reason, NULL);
 }
 
 /* Upstream removes HTML-like text from this message. */
@@ -265,12 +311,32 @@ static int authz_refuse(const struct authz_query *q, struct str reason, struct e
  * A denial is decided twice, the second time for its reason, so that allowed requests pay
  * nothing.
  */
-int authz_require(struct authz *az, const struct authz_query *q, struct arena *a, struct error *err)
+int authz_require_right(struct authz *az, const struct authz_query *q, struct arena *a,
+			struct authz_right *ret_right, struct error *err)
 {
 	struct str reason;
 
-	if (authz_decide(az, q, a, NULL) == AUTHZ_ALLOW)
+	if (decide(az, q, a, NULL, ret_right) == AUTHZ_ALLOW)
 		return 0;
 	(void)authz_decide(az, q, a, &reason);
 	return authz_refuse(q, reason, err);
+}
+
+int authz_require(struct authz *az, const struct authz_query *q, struct arena *a, struct error *err)
+{
+	return authz_require_right(az, q, a, NULL, err);
+}
+
+/* --- on a lane -------------------------------------------------------------------- */
+
+bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q)
+{
+	return user_in_group(q->user, USER_MASTERS) ||
+	       rights_have(az->lanes[lane], q, atomic_load(&az->epoch));
+}
+
+void authz_remember(struct authz *az, size_t lane, const struct authz_query *q,
+		    const struct authz_right *right)
+{
+	rights_add(az->lanes[lane], q, right);
 }

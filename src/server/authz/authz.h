@@ -6,7 +6,12 @@
  * observer, with an index by subject. So the cost of a decision depends on the user's bindings,
  * not on the size of the cluster.
  *
- * Threads: the state's loop.
+ * A lane remembers what RBAC allowed its requests, until any role or binding changes. The change
+ * takes effect before its writer gets the reply, so no request that begins after the reply is
+ * allowed by a right that was taken away. Denials and the node authorizer's decisions, which
+ * depend on more objects, are always made on the state's loop.
+ *
+ * Threads: the state's loop; authz_recall() and authz_remember() a lane's.
  */
 #ifndef SERVER_AUTHZ_AUTHZ_H
 #define SERVER_AUTHZ_AUTHZ_H
@@ -36,7 +41,7 @@ struct authz_query {
 
 enum authz_decision { AUTHZ_NO_OPINION, AUTHZ_ALLOW, AUTHZ_DENY };
 
-struct authz *authz_new(void);
+struct authz *authz_new(size_t nlanes);
 void authz_free(struct authz *az);
 
 /* The observers to pass in state_opts.observers. The array lives as long as `az`. */
@@ -58,6 +63,30 @@ enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, 
  */
 int authz_require(struct authz *az, const struct authz_query *q, struct arena *a,
 		  struct error *err);
+
+/* An allowed decision, for a lane to remember. */
+struct authz_right {
+	uint64_t epoch; /* of the roles and bindings that it was decided on; 0: nothing */
+	bool any_ns, any_name; /* it holds for all namespaces, for all names */
+};
+
+/* authz_require() that sets *ret_right if it returns 0. */
+int authz_require_right(struct authz *az, const struct authz_query *q, struct arena *a,
+			struct authz_right *ret_right, struct error *err);
+
+/* --- on a lane ---------------------------------------------------------------------- */
+
+/*
+ * Whether the access is allowed, as far as the lane knows: the user is in system:masters, or the
+ * lane remembers the right. False: authz_require() decides.
+ */
+bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q);
+
+/* Remembers the right that allowed this access. */
+void authz_remember(struct authz *az, size_t lane, const struct authz_query *q,
+		    const struct authz_right *right);
+
+/* --- nodes -------------------------------------------------------------------------- */
 
 /*
  * Checks a token that a node requests (serviceaccounts/token): it must be for a pod on that node

@@ -410,8 +410,15 @@ void rbac_free(struct rbac *r)
 
 /* --- decisions ---------------------------------------------------------------------- */
 
-static struct rbac_grant grant_shown(const struct grant *g)
+/* A grant whose role has a rule that matches, and that rule; both NULL if no rule matches. */
+struct match {
+	const struct grant *grant;
+	const struct rbac_rule *rule;
+};
+
+static struct rbac_grant grant_shown(struct match m)
 {
+	const struct grant *g = m.grant;
 	const struct binding *b = g->binding;
 
 	return (struct rbac_grant){ .ns = b->ns,
@@ -420,43 +427,44 @@ static struct rbac_grant grant_shown(const struct grant *g)
 				    .role = b->role_name,
 				    .subject_kind = g->subject->kind,
 				    .subject = g->subject->name,
-				    .subject_ns = g->subject->ns };
+				    .subject_ns = g->subject->ns,
+				    .named = m.rule->names.n > 0 };
 }
 
-static const struct grant *grants_allow(const struct grants *gs, const struct rbac_query *q)
+static struct match grants_allow(const struct grants *gs, const struct rbac_query *q)
 {
 	for (size_t i = 0; gs && i < gs->list.n; i++) {
 		const struct role *role = gs->list.v[i].binding->role;
 
 		for (size_t k = 0; role && k < role->rules.n; k++)
 			if (rbac_rule_allows(&role->rules.v[k], q))
-				return &gs->list.v[i];
+				return (struct match){ &gs->list.v[i], &role->rules.v[k] };
 	}
-	return NULL;
+	return (struct match){ NULL, NULL };
 }
 
-static const struct grant *subject_allows(const struct subject *s, const struct rbac_query *q)
+static struct match subject_allows(const struct subject *s, const struct rbac_query *q)
 {
-	const struct grant *g;
+	struct match m = { NULL, NULL };
 
 	if (!s)
-		return NULL;
-	g = grants_allow(&s->cluster, q);
-	if (!g && q->q->ns.n && s->namespaces.n && !q->q->is_path)
-		g = grants_allow(map_get(&s->namespaces, q->q->ns), q);
-	return g;
+		return m;
+	m = grants_allow(&s->cluster, q);
+	if (!m.grant && q->q->ns.n && s->namespaces.n && !q->q->is_path)
+		m = grants_allow(map_get(&s->namespaces, q->q->ns), q);
+	return m;
 }
 
 bool rbac_allows(const struct rbac *r, const struct authz_query *q, struct rbac_grant *ret_grant)
 {
 	struct rbac_query rq = rbac_query(q);
-	const struct grant *g = subject_allows(map_get(&r->users, q->user->name), &rq);
+	struct match m = subject_allows(map_get(&r->users, q->user->name), &rq);
 
-	for (size_t i = 0; !g && i < q->user->ngroups; i++)
-		g = subject_allows(map_get(&r->groups, q->user->groups[i]), &rq);
-	if (g && ret_grant)
-		*ret_grant = grant_shown(g);
-	return g != NULL;
+	for (size_t i = 0; !m.grant && i < q->user->ngroups; i++)
+		m = subject_allows(map_get(&r->groups, q->user->groups[i]), &rq);
+	if (m.grant && ret_grant)
+		*ret_grant = grant_shown(m);
+	return m.grant != NULL;
 }
 
 static void print_scoped(struct buf *out, struct str name, struct str ns)

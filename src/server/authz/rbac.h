@@ -96,6 +96,7 @@ struct rbac_grant {
 	struct str ns, binding; /* ns empty: a ClusterRoleBinding */
 	struct str role_kind, role;
 	struct str subject_kind, subject, subject_ns;
+	bool named; /* the rule that matched is for certain names only */
 };
 
 /* ret_grant may be NULL; its text lives until the binding changes. */

@@ -328,7 +328,7 @@ static void the_reason_of_an_earlier_try_is_not_reported(void **state)
 
 static void attach_authz(struct verb_world *w)
 {
-	w->server.authz = authz_new();
+	w->server.authz = authz_new(1);
 	authz_attach(w->server.authz, w->server.state);
 }
 
