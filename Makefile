@@ -17,12 +17,12 @@ ARCH         ?= amd64 arm64
 # one that the agent's saving thread opens next for the old one, and dies of its own report.
 ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_flow api_gates \
 	api_list api_policy api_protobuf api_rest api_scale api_security api_servers api_ssa api_ssa_claims api_surface \
-	api_versions api_watch api_webhooks availability_faults claim_access claim_status \
+	api_threads api_versions api_watch api_webhooks availability_faults claim_access claim_status \
 	claims_controller cli cli_apply client_informer connect controller_client daemonsets deployments device_taints \
 	driver_sim endpointslices grpc_client grpc_server http net_cni net_driver net_faults \
 	network_endpoints node_faults node_health node_health_exact node_static podres podres_faults quota scheduler \
 	scheduler_dra scheduler_extension services store ui_explain ui_session up up_faults
-TSAN_E2E = api_consistency api_crd api_flow api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
+TSAN_E2E = api_consistency api_crd api_flow api_protobuf api_rest api_security api_servers api_threads api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
 # The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
 TSAN_MORE = tests/abi/plugin_[a-z_]+\.so|tests/fake_nvml/libfake_[a-z]+\.so|tests/abi/scheduler_extension_test|src/scheduler/scheduler_cache_nodecache_stress_test

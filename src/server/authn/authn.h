@@ -8,9 +8,10 @@
  *
  * A lane caches a JWT whose signature it has verified, by its hash, until the token expires, for
  * at most 10 s. Whether the objects that the token is bound to still exist is checked for every
- * request, on the state's loop.
+ * request.
  *
- * Threads: a lane's loop, with its own lane number; authn_check_binding() on the state's loop.
+ * Threads: a lane's loop, with its own lane number; authn_check_binding() and
+ * authn_explain_binding() on the state's loop.
  */
 #ifndef SERVER_AUTHN_AUTHN_H
 #define SERVER_AUTHN_AUTHN_H
@@ -72,6 +73,9 @@ int authn_token(const struct authn *n, struct str token, struct authn_audiences 
 int authn_check_binding(struct state *st, const struct user *u, int64_t now_ns, struct error *err);
 int authn_explain_binding(struct state *st, const struct user *u, int64_t now_ns,
 			  struct error *err);
+
+/* The same check on a lane, while state_lets_look(). */
+bool authn_binding_holds(struct state *st, size_t lane, const struct user *u, int64_t now_ns);
 
 /*
  * Reads Impersonate-User, -Uid, -Group and -Extra-* into *ret_user; name.p is NULL if the request

@@ -1,6 +1,7 @@
 /*
  * A token is valid as long as the objects exist that it is bound to. All lookups are in committed
- * state, in memory: one for the account, one more for a pod, node or secret.
+ * state, in memory: one for the account, one more for a pod, node or secret. The state's loop and
+ * the lanes differ only in how they find an object.
  */
 #include "server/authn/authn.h"
 
@@ -15,13 +16,28 @@
 
 #define INVALIDATED "service account token has been invalidated"
 
-static struct object *binding_find(struct state *st, struct str resource, struct str ns,
-				   struct str name)
+/* A check of one binding. */
+struct binding_check {
+	struct state *state;
+	bool on_lane; /* else on the state's loop */
+	size_t lane;
+	int64_t now_ns;
+};
+
+/* Returns a reference. */
+static struct object *binding_find(const struct binding_check *c, struct str resource,
+				   struct str ns, struct str name)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"), resource);
-	const struct resource *r = kind ? state_resource(st, kind) : NULL;
+	const struct resource *r = kind ? state_resource(c->state, kind) : NULL;
+	struct object *o;
 
-	return r ? resource_get(r, ns, name) : NULL;
+	if (!r)
+		return NULL;
+	if (c->on_lane)
+		return resource_look(r, c->lane, ns, name);
+	o = resource_get(r, ns, name);
+	return o ? object_ref(o) : NULL;
 }
 
 /* Its deletion time, past or future; INT64_MIN if it cannot be parsed. */
@@ -48,10 +64,11 @@ static bool binding_is_gone(const struct object *o, int64_t now_ns)
 	return o->deleting && deletion_time(o) < now_ns - TOKEN_CLAIMS_LEEWAY_S * CLOCK_SEC;
 }
 
-static int check_account(struct state *st, const struct user_binding *b, int64_t now_ns,
+static int check_account(const struct binding_check *c, const struct user_binding *b,
 			 struct error *err)
 {
-	const struct object *o = binding_find(st, STR("serviceaccounts"), b->ns, b->account);
+	CLEANUP(object_unref)
+	struct object *o = binding_find(c, STR("serviceaccounts"), b->ns, b->account);
 
 	if (!o)
 		return error_set(err, ERR_UNAUTHORIZED, "serviceaccounts \"%.*s\" not found",
@@ -60,46 +77,50 @@ static int check_account(struct state *st, const struct user_binding *b, int64_t
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "service account UID (%.*s) does not match claim (%.*s)",
 				 STR_ARG(o->uid), STR_ARG(b->account_uid));
-	if (binding_is_gone(o, now_ns))
+	if (binding_is_gone(o, c->now_ns))
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "service account %.*s/%.*s has been deleted", STR_ARG(b->ns),
 				 STR_ARG(b->account));
 	return 0;
 }
 
-/* `what` is upstream's word for it: "pod", "node", "secret". */
-static int check_bound(const struct object *o, struct str uid, const char *what, int64_t now_ns,
-		       struct error *err)
+/* An object that a token names beside its account; `what` is upstream's word for it. */
+struct bound {
+	const char *what, *resource;
+	struct str ns, name, uid;
+};
+
+static int check_bound(const struct binding_check *c, const struct bound *b, struct error *err)
 {
+	CLEANUP(object_unref)
+	struct object *o = binding_find(c, str_from(b->resource), b->ns, b->name);
+
 	if (!o)
 		return error_set(err, ERR_UNAUTHORIZED, INVALIDATED);
-	if (!str_eq(o->uid, uid))
+	if (!str_eq(o->uid, b->uid))
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "%s UID (%.*s) does not match service account %s ref claim (%.*s)",
-				 what, STR_ARG(o->uid), what, STR_ARG(uid));
-	if (binding_is_gone(o, now_ns))
+				 b->what, STR_ARG(o->uid), b->what, STR_ARG(b->uid));
+	if (binding_is_gone(o, c->now_ns))
 		return error_set(err, ERR_UNAUTHORIZED, INVALIDATED);
 	return 0;
 }
 
 /* A pod's token names the node where the pod was started. That node need not exist any longer. */
-int authn_explain_binding(struct state *st, const struct user *u, int64_t now_ns, struct error *err)
+static int check_binding(const struct binding_check *c, const struct user_binding *b,
+			 struct error *err)
 {
-	const struct user_binding *b = u->binding;
-	int r;
+	const struct bound secret = { "secret", "secrets", b->ns, b->secret, b->secret_uid };
+	const struct bound pod = { "pod", "pods", b->ns, b->pod, b->pod_uid };
+	const struct bound node = { "node", "nodes", STR(""), b->node, b->node_uid };
+	int r = check_account(c, b, err);
 
-	if (!b)
-		return 0;
-	r = check_account(st, b, now_ns, err);
 	if (r == 0 && b->secret.n)
-		r = check_bound(binding_find(st, STR("secrets"), b->ns, b->secret), b->secret_uid,
-				"secret", now_ns, err);
+		r = check_bound(c, &secret, err);
 	if (r == 0 && b->pod.n)
-		r = check_bound(binding_find(st, STR("pods"), b->ns, b->pod), b->pod_uid, "pod",
-				now_ns, err);
+		r = check_bound(c, &pod, err);
 	else if (r == 0 && b->node.n)
-		r = check_bound(binding_find(st, STR("nodes"), STR(""), b->node), b->node_uid,
-				"node", now_ns, err);
+		r = check_bound(c, &node, err);
 	return r;
 }
 
@@ -108,4 +129,20 @@ int authn_check_binding(struct state *st, const struct user *u, int64_t now_ns, 
 	if (authn_explain_binding(st, u, now_ns, NULL) == 0)
 		return 0;
 	return error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
+}
+
+int authn_explain_binding(struct state *st, const struct user *u, int64_t now_ns, struct error *err)
+{
+	const struct binding_check c = { .state = st, .now_ns = now_ns };
+
+	return u->binding ? check_binding(&c, u->binding, err) : 0;
+}
+
+bool authn_binding_holds(struct state *st, size_t lane, const struct user *u, int64_t now_ns)
+{
+	const struct binding_check c = {
+		.state = st, .on_lane = true, .lane = lane, .now_ns = now_ns
+	};
+
+	return !u->binding || check_binding(&c, u->binding, NULL) == 0;
 }

@@ -29,6 +29,8 @@ static int check(struct verb_world *w, const struct user_binding *b, int64_t now
 	struct error err = { 0 };
 	int r = authn_explain_binding(w->server.state, &u, now_ns, &err);
 
+	assert_true(state_lets_look(w->server.state));
+	assert_int_equal(authn_binding_holds(w->server.state, 1, &u, now_ns), r == 0);
 	if (why)
 		assert_string_equal(err.msg, why);
 	if (r < 0) {

@@ -291,20 +291,26 @@ static bool look_kind(struct custom *c, struct exchange *x, struct custom_view *
 	return true;
 }
 
-bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view)
+bool custom_look_here(const struct exchange *x, struct custom_view *ret_view)
 {
 	const struct request *r = &x->request;
 	struct str path = x->stream->in.path;
 
 	*ret_view = (struct custom_view){ 0 };
-	if (r->resource.n) {
-		ret_view->compiled = schema_find_resource(r->group, r->version, r->resource);
-		if (r->group.n && !ret_view->compiled)
-			return look_kind(c, x, ret_view);
-	} else if (str_starts(path, STR("/api")) || str_starts(path, STR("/openapi"))) {
-		ret_view->catalogue = catalogue_ref(custom_catalogue(c));
-		arena_hold(&x->work, drop_catalogue, ret_view->catalogue);
-	}
+	if (!r->resource.n)
+		return !str_starts(path, STR("/api")) && !str_starts(path, STR("/openapi"));
+	ret_view->compiled = schema_find_resource(r->group, r->version, r->resource);
+	return !r->group.n || ret_view->compiled;
+}
+
+bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view)
+{
+	if (custom_look_here(x, ret_view))
+		return true;
+	if (x->request.resource.n)
+		return look_kind(c, x, ret_view);
+	ret_view->catalogue = catalogue_ref(custom_catalogue(c));
+	arena_hold(&x->work, drop_catalogue, ret_view->catalogue);
 	return true;
 }
 

@@ -13,7 +13,7 @@
  * deletes its objects first (custom/work.c). Each server of a cluster does all of this: the first
  * one succeeds, and the others find nothing to do.
  *
- * Threads: the state's loop.
+ * Threads: the state's loop; custom_look_here() any, custom_show() the stream's.
  */
 #ifndef SERVER_CUSTOM_CUSTOM_H
 #define SERVER_CUSTOM_CUSTOM_H
@@ -59,6 +59,12 @@ struct custom_view {
  * loop.
  */
 bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view);
+
+/*
+ * The same on any thread, for a request that depends on no definition: for a compiled-in kind, or
+ * for a path outside of discovery and OpenAPI. Returns false for other requests.
+ */
+bool custom_look_here(const struct exchange *x, struct custom_view *ret_view);
 void custom_show(struct exchange *x, const struct custom_view *view);
 
 /* The served kind of that name; NULL if not found. Valid until a definition changes. */

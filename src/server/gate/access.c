@@ -1,6 +1,7 @@
 /*
- * The state's loop decides. The stream's loop prepares the data before, and acts on the result
- * after. If both are one loop, no job is made: a GET goes to the state only once, for its object.
+ * The stream's loop decides if it can: it is the state's loop, or it remembers the right and reads
+ * everything else itself. Otherwise the state's loop decides, in a job. Only the state's loop
+ * rejects a request, so that a reason is found in one place.
  */
 #include "server/gate/access.h"
 
@@ -27,6 +28,7 @@ struct access {
 	/* The query that was denied; NULL: authentication failed. */
 	const struct authz_query *about;
 	struct error err;
+	struct authz_right right; /* by which the request is allowed */
 	struct custom_view view; /* what the request needs from custom resources */
 	bool unsure; /* no such resource is known here, but other servers may know it */
 	void (*then)(struct exchange *x);
@@ -130,7 +132,7 @@ static void access_decide(struct exchange *x, struct state *st, struct access *a
 	if (r < 0)
 		return;
 	a->about = &a->query;
-	if (authz_require(x->server->authz, &a->query, &x->work, &a->err) == 0)
+	if (authz_require_right(x->server->authz, &a->query, &x->work, &a->right, &a->err) == 0)
 		a->unsure = !custom_look(x->server->custom, x, &a->view) && state_is_shared(st);
 }
 
@@ -187,7 +189,7 @@ bool access_still_granted(const struct exchange *x, struct state *st)
 	return authz_decide(x->server->authz, &query, &a, NULL) == AUTHZ_ALLOW;
 }
 
-/* Whether access can be decided without a job: nothing can require waiting. */
+/* Whether access can be decided here and now: nothing can require waiting. */
 static bool is_at_hand(const struct exchange *x)
 {
 	const struct server *s = x->server;
@@ -231,6 +233,31 @@ static void access_finish(struct exchange *x)
 	}
 	custom_show(x, &a->view);
 	a->then(x);
+}
+
+/* The job is back: the lane allows the next such request itself. */
+static void access_back(struct exchange *x)
+{
+	const struct access *a = x->data;
+	struct server *s = x->server;
+
+	if (!a->err.code && !a->session && !a->wanted.name.p && state_lets_look(s->state))
+		authz_remember(s->authz, x->lane, &a->query, &a->right);
+	access_finish(x);
+}
+
+/*
+ * Whether the lane allows the request, as the state's loop would. The right comes first: if it is
+ * valid now, and the objects of the token's binding are there afterwards, both were at one time.
+ */
+static bool is_allowed_here(const struct exchange *x, struct access *a)
+{
+	struct server *s = x->server;
+
+	return x->home != s->opts.loops[0] && !x->session_id.p && !a->wanted.name.p &&
+	       state_lets_look(s->state) && custom_look_here(x, &a->view) &&
+	       authz_recall(s->authz, x->lane, &a->query) &&
+	       authn_binding_holds(s->state, x->lane, &x->user, x->wall_ns);
 }
 
 /* Paths that are open to everybody. */
@@ -307,6 +334,8 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	if (!at_hand && is_at_hand(x)) {
 		access_decide(x, s->state, &a, !state_is_shared(s->state));
 		at_hand = !a.unsure;
+	} else if (!at_hand) {
+		at_hand = is_allowed_here(x, &a);
 	}
 	x->data = &a;
 	if (at_hand) {
@@ -316,5 +345,5 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	kept = arena_alloc(x->arena, sizeof(*kept));
 	*kept = a;
 	x->data = kept;
-	exchange_submit(x, access_run, access_finish);
+	exchange_submit(x, access_run, access_back);
 }

@@ -198,12 +198,9 @@ int64_t exchange_time_limit(const struct exchange *x)
 	return asked > 0 ? MIN(asked, limit) : limit;
 }
 
-static void job_back(struct job *j)
+/* The stream is held, because a reply may close it. */
+static void settle(struct exchange *x)
 {
-	struct exchange *x = exchange_of(j);
-
-	x->at_state = false;
-	loop_timer_stop(&x->timer);
 	if (!x->over && !x->answered)
 		x->finish(x);
 	if (x->over)
@@ -213,6 +210,22 @@ static void job_back(struct job *j)
 	if (x->answered)
 		exchange_shed_later(x);
 	http_stream_unref(x->stream);
+}
+
+static void job_back(struct job *j)
+{
+	struct exchange *x = exchange_of(j);
+
+	x->at_state = false;
+	loop_timer_stop(&x->timer);
+	settle(x);
+}
+
+void exchange_finish(struct exchange *x, void (*finish)(struct exchange *x))
+{
+	x->finish = finish;
+	(void)http_stream_ref(x->stream);
+	settle(x);
 }
 
 static void leave_home(struct exchange *x, void (*run)(struct state *st, struct job *j),

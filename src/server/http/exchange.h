@@ -3,7 +3,8 @@
  *
  * Created when the request's head is complete; freed with its stream. Holds the user, the
  * request, and the data for audit and metrics. The steps: authenticate, parse the request, find
- * the route, collect the body, submit a job to the state if objects are needed, reply.
+ * the route, collect the body, submit a job to the state unless the lane has all that is needed,
+ * reply.
  *
  * Threads: its stream's loop. While its job is at the state, `work`, `job` and the verb's data in
  * `work` belong to the state's loop. Both loops read the rest; only the stream's loop writes it.
@@ -109,6 +110,12 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
  */
 void exchange_visit(struct exchange *x, void (*run)(struct state *st, struct job *j),
 		    void (*finish)(struct exchange *x));
+
+/*
+ * For a request whose data the lane has read itself, in place of exchange_submit(): calls `finish`
+ * now.
+ */
+void exchange_finish(struct exchange *x, void (*finish)(struct exchange *x));
 
 /* The time limit of a request other than a watch, in ms. */
 int64_t exchange_time_limit(const struct exchange *x);

@@ -52,6 +52,28 @@ static void an_object_lives_and_dies(void **state)
 	assert_string_equal(verb_world_text(w, got, "/message"), "configmaps \"a\" not found");
 }
 
+/* Requests take the lanes in turn: on a local store, one of them reads itself. */
+static void each_lane_reads_what_was_acknowledged(void **state)
+{
+	struct verb_world *w = *state;
+
+	for (int i = 0; i < 4; i++) {
+		struct json *made, *got;
+
+		made = verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+		for (int k = 0; k < 3; k++) {
+			got = verb_world_call(w, "GET", MAPS "/a", NULL, 200);
+			assert_true(json_equal(made, got));
+		}
+		(void)verb_world_call(w, "DELETE", MAPS "/a", NULL, 200);
+		for (int k = 0; k < 3; k++) {
+			got = verb_world_call(w, "GET", MAPS "/a", NULL, 404);
+			assert_string_equal(verb_world_text(w, got, "/details/name"), "a");
+		}
+	}
+	assert_true(w->served[0] > 0 && w->served[1] > 0);
+}
+
 static void a_write_that_changes_nothing_writes_nothing(void **state)
 {
 	struct verb_world *w = *state;
@@ -720,6 +742,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_object_lives_and_dies),
+		TEST(each_lane_reads_what_was_acknowledged),
 		TEST(a_write_that_changes_nothing_writes_nothing),
 		TEST(stale_writes_are_conflicts),
 		TEST(names_are_taken_once_and_generated_anew),
