@@ -186,7 +186,7 @@ static const struct flag flags[] = {
 	{ "audit-log-mode", 0, FLAG_STRING(struct server_options, audit_log_mode),
 	  .choices = "blocking|blocking-strict", .initial = "blocking",
 	  .help = "blocking-strict rejects requests that cannot be logged" },
-	ROLE_FLAGS(struct server_options, role),
+	ROLE_FLAGS_PARALLEL(struct server_options, role),
 	{ NULL },
 };
 

@@ -50,7 +50,7 @@ static const struct flag flags[] = {
 	{ "drain-timeout", 0, FLAG_DURATION(struct serve_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, how long to wait for running requests" },
-	ROLE_FLAGS(struct serve_options, role),
+	ROLE_FLAGS_PARALLEL(struct serve_options, role),
 	{ NULL },
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/schema/gates.h"
+#include "base/system/cpus.h"
 #include "base/system/uuid.h"
 #include "cli/program/cli.h"
 #include "cli/roles/syscalls.h"
@@ -24,6 +25,12 @@ const struct command_note role_environment[] = {
 			   "shutdown; systemd sets it" },
 	{ NULL },
 };
+
+/*
+ * On two CPUs the thread that writes to disk and the kernel need the second one. Beyond eight
+ * threads the limit is the first loop, through which all writes go.
+ */
+enum { IO_THREADS_USUAL_MAX = 8, IO_THREADS_CPUS_MIN = 3 };
 
 static void role_on_signal(void *arg, int signum)
 {
@@ -49,10 +56,16 @@ static void init_log(struct role *r, const struct role_options *o)
 	log_init(&r->log, &lo);
 }
 
+size_t role_threads_for(size_t cpus)
+{
+	return cpus < IO_THREADS_CPUS_MIN ? 1 : MIN(cpus, (size_t)IO_THREADS_USUAL_MAX);
+}
+
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
 	      struct error *err)
 {
 	static const int signums[] = { SIGTERM, SIGINT };
+	size_t threads = o->io_threads ? (size_t)o->io_threads : role_threads_for(cpus_usable());
 	int ret;
 
 	*r = (struct role){ .on_stop = on_stop, .arg = arg };
@@ -63,9 +76,10 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 		log_warn(&r->log, "the kernel does not support system call filters (seccomp)");
 	else if (ret < 0)
 		goto out_release;
-	ret = io_threads_new((size_t)o->io_threads, &r->io, err);
+	ret = io_threads_new(threads, &r->io, err);
 	if (ret < 0)
 		goto out_release;
+	log_debug(&r->log, "starting", LOG_INT("ioThreads", (int64_t)threads));
 	r->loop = io_threads_loops(r->io)[0];
 	for (size_t i = 0; i < ARRAY_SIZE(signums); i++) {
 		ret = loop_signal_new(r->loop, signums[i], role_on_signal, r, &r->signals[i], err);

@@ -19,23 +19,41 @@
 struct role_options {
 	int64_t v;
 	const char *log_format;
-	int64_t io_threads;
+	int64_t io_threads; /* 0: role_threads_for() decides */
 };
 
-/* The rows for it; `member` is its name in the options struct. */
-#define ROLE_FLAGS(type, member)                                                                 \
-	{ "v",                                                                                   \
-	  0,                                                                                     \
-	  FLAG_INT(type, member.v),                                                              \
-	  .arg = "LEVEL",                                                                        \
-	  .initial = "0",                                                                        \
-	  .help = "log level: 0 normal, 2 debug, 5 everything" },                                \
-		{ "log-format", 0, FLAG_STRING(type, member.log_format), .choices = "text|json", \
-		  .help = "format of log lines; default text on a terminal, else json" },        \
-	{                                                                                        \
-		"io-threads", 0, FLAG_INT(type, member.io_threads),                              \
-			.arg = "COUNT", .initial = "1", .min = 1, .max = 64,                     \
-			.help = "number of threads that serve connections"                       \
+/*
+ * The rows for it; `member` is its name in the options struct. Roles that serve on all of their
+ * loops have ROLE_FLAGS_PARALLEL.
+ */
+#define ROLE_FLAGS(type, member)                                             \
+	ROLE_LOG_FLAGS(type, member),                                        \
+	{                                                                    \
+		"io-threads", 0, FLAG_INT(type, member.io_threads),          \
+			.arg = "COUNT", .initial = "1", .min = 1, .max = 64, \
+			.help = "number of threads that serve connections"   \
+	}
+
+#define ROLE_FLAGS_PARALLEL(type, member)                                                    \
+	ROLE_LOG_FLAGS(type, member),                                                        \
+	{                                                                                    \
+		"io-threads", 0, FLAG_INT(type, member.io_threads),                          \
+			.arg = "COUNT", .initial = "0", .min = 0, .max = 64,                 \
+			.help = "number of threads that serve connections; 0 means one per " \
+				"CPU, at most 8, or a single one with fewer than 3 CPUs"     \
+	}
+
+#define ROLE_LOG_FLAGS(type, member)                                                         \
+	{ "v",                                                                               \
+	  0,                                                                                 \
+	  FLAG_INT(type, member.v),                                                          \
+	  .arg = "LEVEL",                                                                    \
+	  .initial = "0",                                                                    \
+	  .help = "log level: 0 normal, 2 debug, 5 everything" },                            \
+	{                                                                                    \
+		"log-format", 0, FLAG_STRING(type, member.log_format),                       \
+			.choices = "text|json",                                              \
+			.help = "format of log lines; default text on a terminal, else json" \
 	}
 
 /* Notes for the rows of roles' commands. */
@@ -52,6 +70,9 @@ struct role {
 	struct notify notify;
 	bool stopping;
 };
+
+/* The number of I/O threads on a machine with so many CPUs, for --io-threads 0. */
+size_t role_threads_for(size_t cpus);
 
 /* Removes $NOTIFY_SOCKET from the environment, so that no child process notifies for the role. */
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,

@@ -52,7 +52,7 @@ struct server_conn {
 
 struct http_server {
 	struct server_lane *lanes;
-	size_t nlanes;
+	size_t nlanes, first; /* `first`: lanes before it get no connections */
 	struct http_config config, config_lax;
 	void (*handler)(void *arg, struct http_stream *s, size_t lane);
 	void *arg;
@@ -229,7 +229,7 @@ static void on_accept(void *arg, struct conn *below, size_t index)
 {
 	struct server_port *port = arg;
 	struct http_server *sv = port->server;
-	struct server_lane *lane = &sv->lanes[index];
+	struct server_lane *lane = &sv->lanes[sv->first + index];
 	struct http_source *source;
 	struct server_conn *sc;
 
@@ -272,6 +272,7 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->handler = opts->handler;
 	sv->arg = opts->arg;
 	sv->nlanes = opts->nloops;
+	sv->first = opts->spare_first && opts->nloops > 1;
 	sv->lanes = xcalloc(sv->nlanes, sizeof(*sv->lanes));
 	sv->done_msg.fn = server_on_done;
 	sv->max_conns = opts->max_conns;
@@ -297,14 +298,14 @@ int http_server_listen(struct http_server *sv, const struct addr *at, struct tls
 	struct server_port *port = XNEW(struct server_port);
 	struct loop **loops = xcalloc(sv->nlanes, sizeof(*loops));
 	struct listener_opts opts = { .loops = loops,
-				      .nloops = sv->nlanes,
+				      .nloops = sv->nlanes - sv->first,
 				      .unix_mode = unix_mode,
 				      .on_accept = on_accept,
 				      .arg = port };
 	int r;
 
-	for (size_t i = 0; i < sv->nlanes; i++)
-		loops[i] = sv->lanes[i].loop;
+	for (size_t i = 0; i < opts.nloops; i++)
+		loops[i] = sv->lanes[sv->first + i].loop;
 	port->server = sv;
 	port->tls = tls != NULL;
 	port->is_unix = at->kind == ADDR_UNIX;

@@ -18,6 +18,8 @@ struct tls;
 struct http_server_opts {
 	struct loop *const *loops; /* I/O loops; the first one also accepts */
 	size_t nloops;
+	/* The first loop only accepts: connections go to the others, if there are any. */
+	bool spare_first;
 	struct http_config config;
 	/*
 	 * Limits on all connections, and on those from one address whose client is not

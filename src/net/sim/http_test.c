@@ -259,6 +259,90 @@ static void a_failed_connection_that_is_not_read_costs_no_turns(void **state UNU
 	sim_free(sim);
 }
 
+/* --- connections and loops ----------------------------------------------------------------- */
+
+enum { SPREAD_LOOPS = 3, SPREAD_CONNS = 12 };
+
+/* A server on some loops that counts the requests of each, and its clients. */
+struct spread {
+	struct sim *sim;
+	struct loop *loops[SPREAD_LOOPS], *client;
+	size_t n, requests[SPREAD_LOOPS];
+	struct mute v[SPREAD_CONNS];
+};
+
+static void count_lane(void *arg, struct http_stream *s, size_t lane)
+{
+	static const struct http_stream_ops ops;
+	struct spread *w = arg;
+
+	assert_in_range(lane, 0, w->n - 1);
+	w->requests[lane]++;
+	s->ops = &ops;
+	(void)http_stream_reply(s, 200, STR_NULL, slice_static(STR("ok")));
+}
+
+static void spread_open(void *arg)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+	mute_write(arg, text, sizeof(text) - 1);
+}
+
+/* Each connection makes a request on its loop, and the server ends. */
+static void spread_run(struct spread *w, bool spare_first)
+{
+	static const struct conn_events events = { spread_open, mute_data, mute_none, mute_none,
+						   mute_error };
+	struct http_server_opts opts = { .loops = w->loops,
+					 .nloops = w->n,
+					 .spare_first = spare_first,
+					 .handler = count_lane,
+					 .arg = w };
+	struct http_server *server = http_server_new(&opts);
+	struct addr at;
+	bool done = false;
+
+	assert_int_equal(addr_parse(&at, STR("10.0.0.1:80"), 0, NULL), 0);
+	assert_int_equal(http_server_listen(server, &at, NULL, 0, NULL, NULL), 0);
+	for (size_t i = 0; i < SPREAD_CONNS; i++)
+		assert_int_equal(
+			conn_connect(w->client, &at, &events, &w->v[i], &w->v[i].conn, NULL), 0);
+	sim_run_for(w->sim, 1000);
+	for (size_t i = 0; i < SPREAD_CONNS; i++)
+		conn_free(w->v[i].conn);
+	http_server_drain(server, 1000, note_done, &done);
+	sim_run_for(w->sim, 2000);
+	assert_true(done);
+	http_server_free(server);
+}
+
+static void assert_spread(size_t nloops, bool spare_first, const size_t *want)
+{
+	struct spread w = { .sim = sim_new(&(struct sim_opts){ .seed = 5 }), .n = nloops };
+
+	for (size_t i = 0; i < w.n; i++)
+		w.loops[i] = sim_loop_new(w.sim, "server");
+	w.client = sim_loop_new(w.sim, "client");
+	spread_run(&w, spare_first);
+	assert_memory_equal(w.requests, want, nloops * sizeof(*want));
+	loop_free(w.client);
+	for (size_t i = 0; i < w.n; i++)
+		loop_free(w.loops[i]);
+	sim_free(w.sim);
+}
+
+static void the_first_loop_can_be_spared(void **state UNUSED)
+{
+	static const size_t all[] = { 4, 4, 4 }, others[] = { 0, 6, 6 }, last[] = { 0, 12 },
+			    alone[] = { 12 };
+
+	assert_spread(3, false, all);
+	assert_spread(3, true, others);
+	assert_spread(2, true, last);
+	assert_spread(1, true, alone);
+}
+
 /* --- limits on connections ---------------------------------------------------------------- */
 
 /* Requests of "GET /known" are those of a client that the server knows. */
@@ -451,6 +535,7 @@ int main(void)
 		cmocka_unit_test(a_hasty_drain_leaves_no_connection),
 		cmocka_unit_test(a_crashed_server_leaves_its_clients_with_errors),
 		cmocka_unit_test(a_failed_connection_that_is_not_read_costs_no_turns),
+		cmocka_unit_test(the_first_loop_can_be_spared),
 		cmocka_unit_test(unknown_clients_of_one_address_have_few_connections),
 		cmocka_unit_test(connections_in_all_are_bounded_and_given_back),
 		cmocka_unit_test(all_of_it_holds_over_tls),
