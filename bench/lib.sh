@@ -10,6 +10,7 @@ devplane=$BUILD/devplane
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/devplane-bench.XXXXXX")
 chmod 0711 "$tmp" # roles of `devplane up` have users of their own, who pass it
 root= # a second folder, for those who need one
+shm= # a folder in memory, for those who need one
 supervisor= # a process that is no child
 cleanup() {
 	local running
@@ -20,7 +21,7 @@ cleanup() {
 		kill -CONT $running # some may be stopped
 		wait
 	} 2>/dev/null
-	rm -rf "$tmp" ${root:+"$root"}
+	rm -rf "$tmp" ${root:+"$root"} ${shm:+"$shm"}
 }
 trap cleanup EXIT
 part=$(basename "$0" _bench.sh)

@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape
 WIDTH, HEIGHT = 560, 280
 LEFT, RIGHT, TOP, BOTTOM = 56, 184, 40, 44
 KINDS = {"MiB": "memory", "ms": "time", "us": "work"}
+TABLE_ONLY = {"x", "CPUs"}
 STYLE = """text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 13px }
 .grid { stroke: #8c959f; stroke-opacity: .35; stroke-width: 1 }
@@ -32,6 +33,8 @@ def plots(growth):
     """File name: series that share what grows and the unit."""
     groups = {}
     for series in growth:
+        if series["unit"] in TABLE_ONLY:
+            continue
         points = sorted((x, y) for x, y in series["points"] if x > 0 and y > 0)
         if points:
             name = f"{re.sub('[^a-z0-9]+', '-', series['by'].lower())}-{KINDS.get(series['unit'], 'rate')}.svg"

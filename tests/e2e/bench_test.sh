@@ -51,6 +51,7 @@ told words "some text"
 point cost us things 10 2
 point cost us things 1000 3
 point other us things 10 50
+point cost x people 10 7
 END
 BENCH_RECORD=$TMP/record bash "$TMP/sample_bench.sh" 2>"$TMP/progress"
 matches "progress is told as it is made" 'sample/rate +10 req/s; other 4 req/s' "$(cat "$TMP/progress")"
@@ -60,6 +61,7 @@ sample/rate   >=  8     req/s      because
 sample/rate   >=  3     xother     because
 sample/small  <=  8     ms         because
 sample/low    >=  10    xupstream  because
+sample/low    >=  10    xone-thread  because
 sample/never  >=  1     req/s      because
 elsewhere/x   >=  1     req/s      of a part that did not run
 END
@@ -75,6 +77,9 @@ sample/words  some text
 THINGS     10  1,000
 cost, us   2   3
 other, us  50
+
+PEOPLE   10
+cost, x  7
 
 FIGURE        GOAL              RESULT         VERDICT
 sample/rate   >= 8 req/s        10 req/s       met
@@ -127,6 +132,13 @@ page=$(cat "$TMP/top/docs/performance.md")
 matches "the page says of which run it is" '; part api by itself: devplane x, 2026-02-02\. Goals' "$page"
 matches "its figures are the new ones" 'api/ready \| <= 50 ms \| 3 ms \| met' "$page"
 matches "those of the others stay" 'net/http2-clear \| >= 1 x nghttpd \| [0-9]' "$page"
+
+printf 'point\tcreates\treq/s\tI/O threads\t1\t5\npart\tcores\t9\t0\n' >"$TMP/two"
+report collect "$TMP/two" date=2026-02-03 "version=devplane x" >"$TMP/two.json"
+check "a part with growth of its own can be measured by itself" "$TMP/top/bench/report" docs "$TMP/two.json"
+page=$(cat "$TMP/top/docs/performance.md")
+matches "the page has its table" '\| I/O threads \| 1 \|' "$page"
+matches "tables of other parts stay" '\| objects \| 1,000 \|' "$page"
 
 # --- bench/run --------------------------------------------------------------------------------------
 
