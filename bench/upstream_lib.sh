@@ -65,7 +65,7 @@ upstream_etcd() {
 	up_pids+=($!)
 }
 
-# upstream_serve FOLDER: etcd and kube-apiserver with data there. Sets $up_url, $up_admin, a kubeconfig, $up_pids and, as
+# upstream_serve FOLDER [ETCD-URLS]: etcd and kube-apiserver with data there, or kube-apiserver on an etcd that runs. Sets $up_url, $up_admin, a kubeconfig, $up_pids and, as
 # kube-apiserver alone says when it is ready, $up_begun, in microseconds. fsync is on. Nodes stay as they are made: nobody runs on them.
 upstream_serve() {
 	local port
@@ -78,7 +78,8 @@ upstream_serve() {
 		"$up_url" "$up_dir/ca.crt" >"$up_admin"
 	up_pids=()
 	up_begun=${EPOCHREALTIME/./}
-	upstream_etcd
+	up_etcd_url=${2:-}
+	[ -n "$up_etcd_url" ] || upstream_etcd
 	"$(upstream kube-apiserver)" --etcd-servers "$up_etcd_url" --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
 		--secure-port "$port" --tls-cert-file "$up_dir/server.crt" --tls-private-key-file "$up_dir/server.key" \
 		--client-ca-file "$up_dir/ca.crt" --token-auth-file "$up_dir/tokens" --authorization-mode RBAC \

@@ -151,4 +151,12 @@ capture "$bench/run" "$TMP"
 matches "a folder without a build is an error that says what to do" 'has no devplane: make bench builds one' "$err"
 capture env UPSTREAM_BIN="$TMP/none" "$bench/run" "$TMP/bin" authz
 matches "so is a folder of upstream's that is not there" 'UPSTREAM_BIN is no folder' "$err"
+
+# Everything but etcd.
+mkdir "$TMP/tools"
+ln -s /usr/bin/* "$TMP/tools"
+rm -f "$TMP/tools/etcd"
+capture env -u UPSTREAM_BIN PATH="$TMP/tools" BUILD="$TMP/bin" bash "$bench/etcd_bench.sh"
+same "the part etcd is skipped where etcd is missing" 0 "$status"
+matches "and says what to install" "etcd is missing: install Debian's etcd-server" "$err"
 done_testing
