@@ -438,7 +438,9 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->opts = *opts;
 	s->gates = opts->gates;
 	s->clock = loop_clock(opts->loops[0]);
-	s->selectors = known_selectors_new();
+	s->selectors = xcalloc(opts->nloops, sizeof(*s->selectors));
+	for (size_t i = 0; i < opts->nloops; i++)
+		s->selectors[i] = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	loop_timer_init(&s->tidy, opts->loops[0], on_tidy);
 	s->wait = server_wait_new(s);
@@ -524,7 +526,9 @@ void server_free(struct server *s)
 	device_holds_free(s->holds);
 	kubernetes_service_free(s->kubernetes);
 	free(s->observers);
-	known_selectors_free(s->selectors);
+	for (size_t i = 0; i < s->opts.nloops; i++)
+		known_selectors_free(s->selectors[i]);
+	free(s->selectors);
 	audit_close(s->audit);
 	ui_passes_free(s->passes);
 	ui_sessions_free(s->sessions);

@@ -8,7 +8,7 @@
  * A write may be decided several times. Memory of `write->arena` lives for one try, memory of
  * `work` as long as the request.
  *
- * Threads: the state's loop.
+ * Threads: the state's loop; while the write is drafted (verbs/draft.h), its connection's.
  */
 #ifndef SERVER_ADMISSION_REQUEST_H
 #define SERVER_ADMISSION_REQUEST_H

@@ -34,7 +34,7 @@ int connect_admit(struct connect *c)
 
 	if (!c->options)
 		return 0;
-	mutation_prepare(&m->req);
+	mutation_prepare_tip(&m->req);
 	r = admission_connect(&m->req, m->req.tree, &c->err);
 	if (r == 0)
 		r = admission_check_memory(m->write.arena, &c->err);

@@ -66,7 +66,7 @@ struct server {
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */
-	struct known_selectors *selectors; /* of the first loop, which decides writes */
+	struct known_selectors **selectors; /* one for each loop, which alone uses it */
 	struct admission_policies *policies; /* that writes must satisfy */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */

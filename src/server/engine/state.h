@@ -264,11 +264,32 @@ struct state_write {
 	struct list waits; /* struct state_wait */
 };
 
+/* An object as it will be stored. */
+struct state_text {
+	struct bytes *value; /* a reference */
+	struct object *pending; /* without its revision; a reference */
+};
+
 /*
- * Writes `tree` (in the storage version; NULL: delete) in place of `base`, which resource_tip()
- * returned in this turn. ns and name are copied to the arena, which must live until done().
- * Returns 0, and done() follows later; or -ERR_TOO_LARGE beyond OBJECT_MAX, or -ERR_UNAVAILABLE
- * if the state is stopping. In these two cases done() is not called.
+ * Encodes a tree of the storage version, for a write of that name. On any loop for a compiled-in
+ * kind. -ERR_TOO_LARGE beyond OBJECT_MAX.
+ */
+int state_text_make(const struct resource *r, struct str ns, struct str name,
+		    const struct json *tree, struct state_text *ret_text, struct error *err);
+void state_text_release(struct state_text *t); /* of one that was not written */
+
+/*
+ * Writes `text` (NULL: delete) in place of `base`, which resource_tip() returned in this turn, and
+ * takes over its references, also if it fails. ns and name are copied to the arena, which must live
+ * until done(). Returns 0, and done() follows later; or -ERR_UNAVAILABLE if the state is stopping,
+ * and done() is not called.
+ */
+int state_write_text(struct state_write *w, struct resource *r, struct str ns, struct str name,
+		     struct object *base, struct state_text *text, struct arena *a,
+		     struct error *err);
+
+/*
+ * The same for a tree of the storage version (NULL: delete). Also -ERR_TOO_LARGE, without done().
  */
 int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
 		struct object *base, const struct json *tree, struct arena *a, struct error *err);

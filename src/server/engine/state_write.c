@@ -147,43 +147,70 @@ static int state_write_check_key(const struct json *tree, struct str ns, struct 
 			 STR_ARG(own), STR_ARG(own_ns), STR_ARG(name), STR_ARG(ns));
 }
 
-static int encode(struct state_write *w, const struct resource *r, const struct json *tree,
-		  struct error *err)
+int state_text_make(const struct resource *r, struct str ns, struct str name,
+		    const struct json *tree, struct state_text *ret_text, struct error *err)
 {
-	int res = object_encode(tree, &w->value, err);
+	struct state_text t = { 0 };
+	int res = state_write_check_key(tree, ns, name, err);
 
 	if (res == 0)
-		res = object_new_from_tree(r->kind, tree, bytes_str(w->value), 0, r->state->gates,
-					   &w->pending, err);
+		res = object_encode(tree, &t.value, err);
+	if (res == 0)
+		res = object_new_from_tree(r->kind, tree, bytes_str(t.value), 0, r->state->gates,
+					   &t.pending, err);
 	if (res < 0)
-		bytes_unref(TAKE(w->value));
+		state_text_release(&t);
+	*ret_text = t;
 	return res;
+}
+
+void state_text_release(struct state_text *t)
+{
+	bytes_unref(TAKE(t->value));
+	object_unref(TAKE(t->pending));
+}
+
+static int check_writable(const struct resource *r, struct error *err)
+{
+	if (r->state->stopping)
+		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+	if (r->gone)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the server could not find the requested resource");
+	return 0;
 }
 
 int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
 		struct object *base, const struct json *tree, struct arena *a, struct error *err)
 {
-	struct state *st = r->state;
-	int res;
+	struct state_text text;
+	int res = check_writable(r, err);
 
-	if (st->stopping)
-		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
-	if (r->gone)
-		return error_set(err, ERR_NOT_FOUND,
-				 "the server could not find the requested resource");
+	if (res == 0 && tree)
+		res = state_text_make(r, ns, name, tree, &text, err);
+	return res < 0 ? res : state_write_text(w, r, ns, name, base, tree ? &text : NULL, a, err);
+}
+
+int state_write_text(struct state_write *w, struct resource *r, struct str ns, struct str name,
+		     struct object *base, struct state_text *text, struct arena *a,
+		     struct error *err)
+{
+	struct state *st = r->state;
+	int res = check_writable(r, err);
+
+	if (res < 0) {
+		if (text)
+			state_text_release(text);
+		return res;
+	}
 	*w = (struct state_write){ .done = w->done,
 				   .arg = w->arg,
 				   .terms = w->terms,
 				   .resource = r,
-				   .changes = r->changes };
+				   .changes = r->changes,
+				   .value = text ? TAKE(text->value) : NULL,
+				   .pending = text ? TAKE(text->pending) : NULL };
 	list_init(&w->waits);
-	if (tree) {
-		res = state_write_check_key(tree, ns, name, err);
-		if (res == 0)
-			res = encode(w, r, tree, err);
-		if (res < 0)
-			return res;
-	}
 	w->key = resource_key(a, ns, name);
 	w->base = base ? object_ref(base) : NULL;
 	tip_push(r, w);

@@ -28,8 +28,8 @@ struct cached {
 
 struct server_metrics {
 	struct metrics_family *total, *duration, *longrunning, *inflight;
-	struct metrics_family *compile_steps, *compile_pauses;
-	struct metrics_counter *compiled, *paused;
+	struct metrics_family *compile_steps, *compile_pauses, *drafts;
+	struct metrics_counter *compiled, *paused, *drafted[DRAFT_RESULTS];
 	struct metrics_gauge *reading, *writing; /* requests under way */
 	struct cached *caches; /* CACHE_SIZE for each lane */
 };
@@ -84,8 +84,15 @@ static const char *const request_labels[] = { "verb",    "dry_run",   "group",
 static const char *const long_labels[] = { "verb",        "group", "version",  "resource",
 					   "subresource", "scope", "component" };
 static const char *const inflight_labels[] = { "request_kind" };
+static const char *const draft_labels[] = { "result" };
 static const char *const gate_labels[] = { "name", "stage" };
 static const char *const build_labels[] = { "git_version", "git_commit", "platform" };
+
+static const char *const draft_results[DRAFT_RESULTS] = {
+	[DRAFT_USED] = "used",
+	[DRAFT_AGAIN] = "again",
+	[DRAFT_DROPPED] = "dropped",
+};
 
 static const double duration_bounds[] = { 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
 					  1,     1.25,  1.5,  2,   3,   4,   5,   6,
@@ -131,6 +138,13 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .help = "Pauses in compiling CEL expressions, to serve other requests.",
 		    .type = METRICS_COUNTER },
 		  &sm->compile_pauses },
+		{ { .name = "devplane_write_drafts_total",
+		    .help = "Writes decided on their connection's loop: used, made again because "
+			    "the object had changed, or dropped and decided by the state.",
+		    .type = METRICS_COUNTER,
+		    .labels = draft_labels,
+		    .labels_n = ARRAY_SIZE(draft_labels) },
+		  &sm->drafts },
 	};
 	int r = 0;
 
@@ -254,6 +268,8 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 		return r;
 	sm->compiled = metrics_counter_of(sm->compile_steps, NULL, 0);
 	sm->paused = metrics_counter_of(sm->compile_pauses, NULL, 0);
+	for (int i = 0; i < DRAFT_RESULTS; i++)
+		sm->drafted[i] = metrics_counter(sm->drafts, str_from(draft_results[i]));
 	sm->reading = metrics_gauge(sm->inflight, STR("readOnly"));
 	sm->writing = metrics_gauge(sm->inflight, STR("mutating"));
 	*ret_metrics = TAKE(sm);
@@ -277,6 +293,11 @@ void server_metrics_compiled(struct server_metrics *m, uint64_t steps)
 void server_metrics_paused(struct server_metrics *m)
 {
 	metrics_counter_add(m->paused, 1);
+}
+
+void server_metrics_drafted(struct server_metrics *m, enum draft_result result)
+{
+	metrics_counter_add(m->drafted[result], 1);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */

@@ -24,9 +24,13 @@ DEFINE_CLEANUP(server_metrics_free, struct server_metrics *);
 void server_metrics_begin(struct exchange *x);
 void server_metrics_end(struct exchange *x);
 
-/* Counts the steps of compiling an object's expressions. On the loop that decides writes. */
+/* Counts the steps of compiling an object's expressions. Any loop. */
 void server_metrics_compiled(struct server_metrics *m, uint64_t steps);
-/* Compiling continues in a later turn. On the same loop. */
+/* Compiling continues in a later turn. Any loop. */
 void server_metrics_paused(struct server_metrics *m);
+
+/* What became of a write that was decided on its connection's loop (verbs/draft.h). Any loop. */
+enum draft_result { DRAFT_USED, DRAFT_AGAIN, DRAFT_DROPPED, DRAFT_RESULTS };
+void server_metrics_drafted(struct server_metrics *m, enum draft_result result);
 
 #endif

@@ -21,6 +21,19 @@
 typedef int (*admission_fn)(struct admission_request *req, const struct json *old,
 			    struct json *object, struct error *err);
 
+/*
+ * What a plugin means for a draft: a write that is decided on its connection's loop
+ * (verbs/draft.h). `validate` runs on the state's loop for drafts too.
+ */
+enum plugin_draft {
+	/* Writes that it applies to are not drafted. `concerns` reads only the request. */
+	DRAFT_NEVER,
+	/* `mutate` and `concerns` read only the request: they run on any loop. */
+	DRAFT_RUNS,
+	/* The state asks `concerns`. If `mutate` applies, the state decides the write itself. */
+	DRAFT_ASKS,
+};
+
 /* In the order in which they run. */
 static const struct plugin {
 	const char *name;
@@ -37,29 +50,31 @@ static const struct plugin {
 	/* Off by default: only controllers outside of devplane undo its effect. */
 	bool off;
 	bool blind; /* validate does not use the stored object */
+	enum plugin_draft draft;
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
-	  admit_limits_fill, admit_limits_check },
+	  admit_limits_fill, admit_limits_check, .draft = DRAFT_ASKS },
 	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_account_concerns, admit_account, NULL },
-	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL,
-	  admit_node },
+	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL, admit_node,
+	  .draft = DRAFT_ASKS },
 	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true },
+	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true,
+	  .draft = DRAFT_ASKS },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
-	  admit_not_ready_taint, NULL },
+	  admit_not_ready_taint, NULL, .draft = DRAFT_RUNS },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
 	  admit_priority, NULL },
 	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_priority_concerns, NULL, admit_priority_class },
+	  admit_priority_concerns, NULL, admit_priority_class, .draft = DRAFT_ASKS },
 	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_defaults_concerns, admit_toleration_seconds, NULL },
+	  admit_defaults_concerns, admit_toleration_seconds, NULL, .draft = DRAFT_RUNS },
 	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_storage_class, NULL },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
-	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumes"), ADMIT_CREATE,
-	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
 	{ "RuntimeClass", STR(""), STR("pods"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_runtime_class, admit_overhead },
 	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
@@ -69,26 +84,26 @@ static const struct plugin {
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  admit_certificate, .own = true },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
-	  admit_rbac, .own = true },
+	  admit_rbac, .own = true, .draft = DRAFT_ASKS },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
-	  webhooks_mutate, webhooks_mutate_deletion },
+	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
-	  admit_policy },
+	  admit_policy, .draft = DRAFT_ASKS },
 	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
-	  NULL, webhooks_validate },
+	  NULL, webhooks_validate, .draft = DRAFT_ASKS },
 	/* The last plugin that mutates. */
 	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
 	/* After webhooks, which may change the claim. Only the first row reads the stored claim. */
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
-	  admit_devices_concerns, admit_devices_note, NULL },
+	  admit_devices_concerns, admit_devices_note, NULL, .draft = DRAFT_RUNS },
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
-	  admit_devices_allocates, NULL, admit_devices, .blind = true },
+	  admit_devices_allocates, NULL, admit_devices, .blind = true, .draft = DRAFT_ASKS },
 	{ "WorkloadControllers", STR_NULL, STR(""), ADMIT_CREATE, admit_workloads_concerns, NULL,
-	  admit_workloads, .own = true, .blind = true },
+	  admit_workloads, .own = true, .blind = true, .draft = DRAFT_ASKS },
 	/* The last plugin, so that nothing is charged for a write that another one rejects. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
-	  NULL, admit_quota },
+	  NULL, admit_quota, .draft = DRAFT_ASKS },
 };
 
 static enum admission_op op_of(const struct admission_request *req, bool is_new)
@@ -133,6 +148,41 @@ static int mutate_once(struct admission_request *req, const struct json *old, st
 			r = p->mutate(req, old, object, err);
 	return r;
 }
+
+/* --- drafts ----------------------------------------------------------------------- */
+
+bool admission_may_draft(struct admission_request *req, bool is_new)
+{
+	req->op = op_of(req, is_new);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
+		if (p->draft == DRAFT_NEVER && is_asked(p, req))
+			return false;
+	return true;
+}
+
+int admission_mutate_draft(struct write *w, const struct json *old, struct json *object,
+			   struct error *err)
+{
+	struct admission_request *req = w->mutate_arg;
+	int r = 0;
+
+	req->op = op_of(req, !old);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->mutate && p->draft == DRAFT_RUNS && is_asked(p, req))
+			r = p->mutate(req, old, object, err);
+	return r;
+}
+
+bool admission_draft_stands(struct admission_request *req, bool is_new)
+{
+	req->op = op_of(req, is_new);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
+		if (p->mutate && p->draft == DRAFT_ASKS && is_asked(p, req))
+			return false;
+	return true;
+}
+
+/* --- phase one -------------------------------------------------------------------- */
 
 /* After a webhook changed the object, all plugins run once more, as upstream. */
 static int mutate(struct admission_request *req, const struct json *old, struct json *object,

@@ -3,7 +3,8 @@
  * objects.
  *
  * Validation (src/api) has the rules for an object by itself. The plugins have upstream's names
- * and order. They run on the state's loop for each write of their kinds, dry runs included.
+ * and order. They run on the state's loop for each write of their kinds, dry runs included; for a
+ * draft, those that need only the request have run on its connection's loop before.
  *
  * `mutate` is called before validation, when the object has its defaults. It may change the
  * object, and sets req->write->mutated if its changes need defaults. `validate` is called when
@@ -68,5 +69,17 @@ int admission_check(struct admission_request *req, struct object *base, struct j
 /* The same if the stored object is already parsed. */
 int admission_check_tree(struct admission_request *req, const struct json *old, struct json *object,
 			 struct error *err);
+
+/* --- for drafts (verbs/draft.h) ------------------------------------------------------- */
+
+/* On any loop: whether a write of this kind may be drafted. Sets req->op. */
+bool admission_may_draft(struct admission_request *req, bool is_new);
+
+/* Phase one of a draft, on any loop: the plugins that need only the request. */
+int admission_mutate_draft(struct write *w, const struct json *old, struct json *object,
+			   struct error *err);
+
+/* On the state's loop: whether no other plugin would have changed the draft's object. */
+bool admission_draft_stands(struct admission_request *req, bool is_new);
 
 #endif

@@ -149,6 +149,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 
 	log_child(&w->log, log_null(), NULL, 0);
 	w->server.opts.log = &w->log;
+	w->server.selectors = w->selectors; /* none are known */
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
 	w->server.policies = XNEW(struct admission_policies);

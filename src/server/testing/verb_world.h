@@ -46,6 +46,7 @@ struct verb_world {
 	struct fake_data *data;
 	struct log log; /* discarded */
 	struct server server;
+	struct known_selectors *selectors[2];
 	struct admission admission;
 	struct reach reach;
 	struct http_client *clients[2]; /* used in turn, so that both lanes get requests */

@@ -91,19 +91,17 @@ static void place_again(struct mutation *m)
 		mutation_fail(m, &err);
 }
 
-static void create_again(struct mutation *m);
-
-static void create_make(struct mutation *m)
+static void create_attempt(struct mutation *m)
 {
 	struct error err = { 0 };
 	int r;
 
 	reset_about(m, m->req.tree);
 	m->decided.status = 201;
-	m->again = create_again;
+	m->again = mutation_again;
 	r = mutation_check_home(m, &err);
 	if (r == 0) {
-		mutation_prepare(&m->req);
+		mutation_prepare_tip(&m->req);
 		r = write_create(&m->write, m->req.tree, &m->decided.object, &err);
 	}
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
@@ -113,22 +111,29 @@ static void create_make(struct mutation *m)
 		return;
 	if (r == 0)
 		create_place(m);
-	else if (!mutation_wait(m, create_again))
+	else if (!mutation_wait(m, mutation_again))
 		mutation_fail(m, &err);
 }
 
-static void create_again(struct mutation *m)
+/* Its home was checked. The state checks that the name is free. */
+static int create_draft(struct mutation *m, struct json **ret_object, struct error *err)
 {
-	if (mutation_renew(m))
-		create_make(m);
+	int r;
+
+	reset_about(m, m->req.tree);
+	m->decided.status = 201;
+	r = write_create(&m->write, m->req.tree, ret_object, err);
+	if (r == 0)
+		m->req.name = create_name_of(*ret_object);
+	return r;
 }
 
-static void create_on_state(struct state *st, struct job *j)
-{
-	mutation_try(mutation_arrive(st, j), create_make);
-}
-
-static const struct mutation_ops create_ops = { .decode = create_decode };
+static const struct mutation_ops create_ops = {
+	.decode = create_decode,
+	.attempt = create_attempt,
+	.drafts = true,
+	.draft_new = create_draft,
+};
 
 /* --- bindings --------------------------------------------------------------------- */
 
@@ -273,13 +278,7 @@ void verb_create(struct exchange *x)
 		mutation_refuse(m, &err);
 		return;
 	}
-	if (kind) {
+	if (kind)
 		aim_at_object(m, kind);
-		mutation_start(m);
-		return;
-	}
-	if (create_decode(m, &err) < 0)
-		mutation_refuse(m, &err);
-	else
-		mutation_submit(m, create_on_state);
+	mutation_start(m);
 }

@@ -137,7 +137,11 @@ static void delete_answer(struct mutation *m)
 	}
 }
 
-static const struct mutation_ops delete_ops = { .decide = delete_decide, .answer = delete_answer };
+static const struct mutation_ops delete_ops = {
+	.decide = delete_decide,
+	.answer = delete_answer,
+	.drafts = true,
+};
 
 void verb_delete(struct exchange *x)
 {

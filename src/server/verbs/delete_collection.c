@@ -83,7 +83,7 @@ static void delete_collection_on_written(struct state_write *w, struct object *o
 static int removal_admit(struct removal *d, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	mutation_prepare(&d->req);
+	mutation_prepare_tip(&d->req);
 	return admission_check_tree(&d->req, old, object, err);
 }
 

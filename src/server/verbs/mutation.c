@@ -22,6 +22,7 @@
 #include "server/http/metrics.h"
 #include "server/http/reply.h"
 #include "server/plugins/table.h"
+#include "server/verbs/draft.h"
 
 enum {
 	TRIES_MAX = 10,
@@ -48,6 +49,8 @@ void verb_reply_sync_error(struct exchange *x, const struct error *err)
 		x->about.retry_after_s = 1;
 	reply_error(x, err, NULL);
 }
+
+static void mutation_go(struct mutation *m);
 
 static void object_drop(void *object)
 {
@@ -87,6 +90,10 @@ static void mutation_finish(struct exchange *x)
 {
 	struct mutation *m = x->data;
 
+	if (m->draft && draft_is_stale(m)) {
+		mutation_go(m);
+		return;
+	}
 	if (m->committed.err.code) {
 		mutation_refuse(m, &m->committed.err);
 		return;
@@ -150,12 +157,16 @@ static struct json *labels_of(struct arena *a, const struct object *o)
 	return labels;
 }
 
-void mutation_prepare(struct admission_request *req)
+void mutation_prepare(struct admission_request *req, const struct object *ns)
 {
-	struct object *ns = namespace_of(req);
 	struct write *w = req->write;
 
 	w->namespace_labels = ns && ns->nlabels ? labels_of(w->arena, ns) : NULL;
+}
+
+void mutation_prepare_tip(struct admission_request *req)
+{
+	mutation_prepare(req, namespace_of(req));
 }
 
 /* 0: the namespace does not exist; 1: it is being deleted; 2: objects can be created in it. */
@@ -245,10 +256,14 @@ static struct state_write *pending_of(const struct mutation *m)
 /* Returns false if the write was rejected, or will be decided again. */
 static bool admit(struct mutation *m, void (*again)(struct mutation *m))
 {
+	struct mutation_decided *d = &m->decided;
 	struct error err = { 0 };
+	int r;
 
 	m->req.terms.send_by = 0;
-	if (admission_check(&m->req, m->decided.base, m->decided.object, &err) == 0)
+	r = d->drafted ? admission_check_tree(&m->req, d->old, d->object, &err)
+		       : admission_check(&m->req, d->base, d->object, &err);
+	if (r == 0)
 		return true;
 	m->again = again;
 	if (!m->req.parked && !mutation_wait(m, again))
@@ -256,9 +271,22 @@ static bool admit(struct mutation *m, void (*again)(struct mutation *m))
 	return false;
 }
 
-void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
+/* Gives the decision to the state. */
+static int mutation_write(struct mutation *m, struct error *err)
 {
 	struct resource *r = state_resource(m->req.state, m->write.kind);
+	struct mutation_decided *d = &m->decided;
+	struct state_write *pending = &m->committed.pending;
+	struct arena *a = &m->x->work;
+
+	if (!d->drafted)
+		return state_write(pending, r, m->req.ns, m->req.name, d->base, d->object, a, err);
+	return state_write_text(pending, r, m->req.ns, m->req.name, d->base,
+				d->object ? &d->text : NULL, a, err);
+}
+
+void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
+{
 	const struct mutation_decided *d = &m->decided;
 	struct state_write *pending = &m->committed.pending;
 	struct error err = { 0 };
@@ -285,8 +313,7 @@ void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 		pending->terms.bases[1] = custom_basis(m->x->server->custom, m->write.kind,
 						       &m->x->work);
 	}
-	if (state_write(pending, r, m->req.ns, m->req.name, d->base, d->object, &m->x->work, &err) <
-	    0)
+	if (mutation_write(m, &err) < 0)
 		mutation_fail(m, &err);
 }
 
@@ -326,26 +353,44 @@ bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
 	return true;
 }
 
-static int decide_on_base(struct mutation *m, struct error *err)
+int mutation_decide(struct mutation *m, struct error *err)
 {
-	const struct object *base = m->decided.base;
-	struct json **object = &m->decided.object, *old;
+	struct mutation_decided *d = &m->decided;
 	int r;
 
-	*object = NULL;
-	if (!base && !m->ops->decide_new) {
+	d->object = NULL;
+	if (!d->base && !m->ops->decide_new) {
 		(void)error_copy(err, &(struct error){ .code = ERR_NOT_FOUND });
 		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
-	if (!base)
-		return m->ops->decide_new(m, object, err);
-	r = object_tree(base, m->write.arena, &old, err);
+	if (!d->base)
+		return m->ops->decide_new(m, &d->object, err);
+	r = object_tree(d->base, m->write.arena, &d->old, err);
 	if (r < 0)
 		return r;
-	if (!base->revision)
-		json_put_str(m->write.arena, json_getz(old, "metadata"), "resourceVersion",
+	if (!d->base->revision)
+		json_put_str(m->write.arena, json_getz(d->old, "metadata"), "resourceVersion",
 			     unknown_version);
-	return m->ops->decide(m, old, object, err);
+	return m->ops->decide(m, d->old, &d->object, err);
+}
+
+/* Even without changes, a write converts an object that is stored in an old version. */
+bool mutation_is_same(const struct mutation *m)
+{
+	const struct mutation_decided *d = &m->decided;
+
+	return m->write.unchanged && d->object && d->base &&
+	       !object_is_stale(d->base, m->write.kind);
+}
+
+void mutation_settle(struct mutation *m, bool same)
+{
+	struct object *base = m->decided.base;
+
+	if (!same || !base->revision)
+		mutation_commit(m, mutation_again);
+	else if (admit(m, mutation_again)) /* the reply shows the object */
+		mutation_end(m, base);
 }
 
 static void attempt(struct mutation *m)
@@ -355,27 +400,31 @@ static void attempt(struct mutation *m)
 	bool same;
 	int r;
 
-	mutation_prepare(&m->req);
+	mutation_prepare_tip(&m->req);
 	m->again = mutation_again;
 	m->decided.base = base;
 	m->req.base_pending = base && !base->revision;
-	r = decide_on_base(m, &err);
+	r = mutation_decide(m, &err);
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (m->req.parked)
 		return;
 	if (m->write.arena->refused)
 		r = admission_check_memory(m->write.arena, &err);
-	/* Even without changes, a write converts an object that is stored in an old version. */
-	same = r == 0 && m->write.unchanged && m->decided.object && base &&
-	       !object_is_stale(base, m->write.kind);
+	same = r == 0 && mutation_is_same(m);
 	if ((r < 0 || same) && mutation_wait(m, mutation_again))
 		return;
 	if (r < 0)
 		mutation_fail(m, &err);
-	else if (!same || !base->revision)
-		mutation_commit(m, mutation_again);
-	else if (admit(m, mutation_again)) /* the reply shows the object */
-		mutation_end(m, base);
+	else
+		mutation_settle(m, same);
+}
+
+static void attempt_by_ops(struct mutation *m)
+{
+	if (m->ops->attempt)
+		m->ops->attempt(m);
+	else
+		attempt(m);
 }
 
 static void retry_drop(void *retry)
@@ -404,6 +453,14 @@ static int decode_again(struct mutation *m, struct error *err)
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
+int mutation_renew_body(struct mutation *m, struct error *err)
+{
+	state_text_release(&m->decided.text);
+	m->decided.drafted = false;
+	renew_memory(m);
+	return decode_again(m, err);
+}
+
 bool mutation_renew(struct mutation *m)
 {
 	struct error err = { 0 };
@@ -412,8 +469,7 @@ bool mutation_renew(struct mutation *m)
 		mutation_fail(m, m->req.cancelled);
 		return false;
 	}
-	renew_memory(m);
-	if (decode_again(m, &err) == 0)
+	if (mutation_renew_body(m, &err) == 0)
 		return true;
 	mutation_fail(m, &err);
 	return false;
@@ -422,18 +478,23 @@ bool mutation_renew(struct mutation *m)
 void mutation_again(struct mutation *m)
 {
 	if (mutation_renew(m))
-		attempt(m);
+		attempt_by_ops(m);
+}
+
+void mutation_attach(struct mutation *m, struct state *st, size_t lane)
+{
+	m->req.state = st;
+	m->write.prng = loop_prng(m->x->server->opts.loops[lane]);
+	m->write.selectors = m->x->server->selectors[lane];
+	m->write.mutate = admission_mutate;
+	m->write.mutate_arg = &m->req;
 }
 
 struct mutation *mutation_arrive(struct state *st, struct job *j)
 {
 	struct mutation *m = exchange_of(j)->data;
 
-	m->req.state = st;
-	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
-	m->write.selectors = m->x->server->selectors;
-	m->write.mutate = admission_mutate;
-	m->write.mutate_arg = &m->req;
+	mutation_attach(m, st, 0);
 	return m;
 }
 
@@ -474,12 +535,27 @@ void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
 
 static void mutation_on_state(struct state *st, struct job *j)
 {
-	mutation_try(mutation_arrive(st, j), attempt);
+	mutation_try(mutation_arrive(st, j), attempt_by_ops);
+}
+
+/* What a draft has changed is made again. */
+static void mutation_on_state_again(struct state *st, struct job *j)
+{
+	mutation_again(mutation_arrive(st, j));
 }
 
 void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j))
 {
 	exchange_submit(m->x, run, mutation_finish);
+}
+
+/* Sends the write to the state, decided here if that is possible. */
+static void mutation_go(struct mutation *m)
+{
+	if (draft_make(m))
+		mutation_submit(m, draft_on_state);
+	else
+		mutation_submit(m, m->draft ? mutation_on_state_again : mutation_on_state);
 }
 
 void mutation_start(struct mutation *m)
@@ -489,7 +565,7 @@ void mutation_start(struct mutation *m)
 	if (m->ops->decode && m->ops->decode(m, &err) < 0)
 		mutation_refuse(m, &err);
 	else
-		mutation_submit(m, mutation_on_state);
+		mutation_go(m);
 }
 
 /* --- making ----------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "server/admission/request.h"
 #include "server/http/exchange.h"
 
+struct draft;
 struct mutation;
 
 /* Whether the subresource has another kind than the resource (Scale, Binding). */
@@ -38,8 +39,8 @@ int verb_body_format(struct mutation *m, struct error *err);
 /* The steps that differ between writes. */
 struct mutation_ops {
 	/*
-	 * Makes m->req.tree from the body, again for each try. The first time on the stream's
-	 * loop, later on the state's. May be NULL.
+	 * Makes m->req.tree from the body, again for each try. On the stream's loop first, and for
+	 * drafts; otherwise on the state's. May be NULL.
 	 */
 	int (*decode)(struct mutation *m, struct error *err);
 	/*
@@ -50,8 +51,17 @@ struct mutation_ops {
 		      struct error *err);
 	/* The same if no object is stored. NULL: the request fails with 404. */
 	int (*decide_new)(struct mutation *m, struct json **ret_object, struct error *err);
+	/* One try on the state's loop: decides and commits. NULL: by the steps above. */
+	void (*attempt)(struct mutation *m);
 	/* Replies to a success, on the stream's loop; NULL: replies with the object. */
 	void (*answer)(struct mutation *m);
+	/*
+	 * A write that may be drafted (verbs/draft.h): its steps `decode`, `decide` and `draft_new`
+	 * read nothing of the state, and run on any loop.
+	 */
+	bool drafts;
+	/* As decide_new, for a draft. NULL: a draft needs a stored object. */
+	int (*draft_new)(struct mutation *m, struct json **ret_object, struct error *err);
 };
 
 /*
@@ -69,14 +79,18 @@ struct mutation_decoded {
 };
 
 /*
- * 2. Decided: the change to make, on one state of the object. Written on the state's loop by
- *    mutation.c and by the steps `decide` and `decide_new`, anew for each try. Admission's part of
- *    the decision is in `req`.
+ * 2. Decided: the change to make, on one state of the object. Written on the state's loop, or for
+ *    a draft on the stream's, by mutation.c and by the steps `decide`, `decide_new` and
+ *    `draft_new`, anew for each try. Admission's part of the decision is in `req`.
  */
 struct mutation_decided {
 	struct object *base; /* the stored object, borrowed for this turn; NULL: create one */
 	struct json *object; /* the object to store; NULL: the write deletes `base` */
 	int status; /* HTTP status if it succeeds; 200 unless set */
+	/* Of a draft only: the tree of `base`, and the text of `object`. */
+	bool drafted;
+	struct json *old;
+	struct state_text text;
 };
 
 /*
@@ -97,8 +111,9 @@ struct mutation_committed {
  */
 
 /*
- * One write of one object. It is decided on the state's loop on the newest object, pending writes
- * included, and again if another writer was first. Lives in x->work.
+ * One write of one object. It is decided on the stream's loop on the committed object (draft.h), or
+ * on the state's loop on the newest one, pending writes included; and again if another writer was
+ * first. Lives in x->work.
  */
 struct mutation {
 	struct exchange *x;
@@ -113,6 +128,7 @@ struct mutation {
 
 	/* Decides again, after it waited or another writer was first. */
 	void (*again)(struct mutation *m);
+	struct draft *draft; /* or NULL: it was never drafted */
 
 	/* Private to mutation.c: the tries. */
 	struct arena retry; /* memory of the second and later tries; emptied before each */
@@ -146,8 +162,19 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 
 /* --- for writes with steps of their own (create, deletecollection) ---------------- */
 
-/* Looks up the labels of the namespace, which the rules of writing need. */
-void mutation_prepare(struct admission_request *req);
+/* Takes the labels of the namespace (NULL: none), which the rules of writing need; on any loop. */
+void mutation_prepare(struct admission_request *req, const struct object *ns);
+/* The same with the tip of the namespace, on the state's loop. */
+void mutation_prepare_tip(struct admission_request *req);
+
+/* Decides on m->decided.base, on any loop: writes m->decided.object. */
+int mutation_decide(struct mutation *m, struct error *err);
+
+/* Whether the decision, which succeeded, leaves the object as it is. */
+bool mutation_is_same(const struct mutation *m);
+
+/* The last step of a try: commits the decision, or ends a write that changes nothing. */
+void mutation_settle(struct mutation *m, bool same);
 
 /*
  * Runs admission and writes m->decided, or for a dry run only shows it; then replies. Its base is
@@ -156,7 +183,7 @@ void mutation_prepare(struct admission_request *req);
  */
 void mutation_commit(struct mutation *m, void (*again)(struct mutation *m));
 
-/* The usual `again`: decodes, decides and commits once more. */
+/* The usual `again`: decodes, decides and commits once more. On the state's loop. */
 void mutation_again(struct mutation *m);
 
 /*
@@ -165,6 +192,8 @@ void mutation_again(struct mutation *m);
  * cancelled or decoding failed.
  */
 bool mutation_renew(struct mutation *m);
+/* The same without failing the mutation, on any loop. */
+int mutation_renew_body(struct mutation *m, struct error *err);
 
 /*
  * The object that the write is decided on: the tip, or the committed object after mutation_wait()
@@ -197,6 +226,9 @@ void mutation_reply_shown(struct mutation *m, int status);
 
 /* Replies with a failure, on the stream's loop. */
 void mutation_refuse(struct mutation *m, const struct error *err);
+
+/* Gives the write what belongs to the loop of that lane, on which it is decided from now on. */
+void mutation_attach(struct mutation *m, struct state *st, size_t lane);
 
 /* The mutation of a job on the state's loop. `run` must call this first. */
 struct mutation *mutation_arrive(struct state *st, struct job *j);

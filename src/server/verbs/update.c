@@ -70,6 +70,7 @@ static const struct mutation_ops update_ops = {
 	.decode = update_decode,
 	.decide = update_decide,
 	.decide_new = decide_new,
+	.drafts = true,
 };
 
 void verb_update(struct exchange *x)
@@ -158,6 +159,7 @@ static const struct mutation_ops patch_ops = {
 	.decode = mutation_decode_patch,
 	.decide = decide_patch,
 	.decide_new = decide_new_patch,
+	.drafts = true,
 };
 
 bool verb_patch_options(struct mutation *m)

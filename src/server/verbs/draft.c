@@ -1,0 +1,213 @@
+/*
+ * Objects are compared by address: the draft has references, so an equal address is the same
+ * state of the object. An object that is at hand as committed and as the tip has no pending write.
+ */
+#include "server/verbs/draft.h"
+
+#include "api/devices/selector_trial.h"
+#include "api/api_limits.h"
+#include "net/loop/loop.h"
+#include "server/core/parts.h"
+#include "server/http/metrics.h"
+#include "server/plugins/table.h"
+#include "server/verbs/mutation.h"
+
+enum {
+	DRAFT_TRIES = 3,
+	DRAFT_BODY_MAX = 128 * 1024,
+};
+
+struct draft {
+	struct object *base, *ns; /* references to committed objects; or NULL */
+	int tries;
+	bool stale;
+	bool same; /* the write changes nothing */
+	/* The rules of write.authorize need the state: it runs them on these trees. */
+	void (*rules)(struct write *w, const struct json *old, const struct json *object);
+	const struct json *rules_old, *rules_object; /* NULL: there is nothing to check */
+};
+
+bool draft_is_stale(const struct mutation *m)
+{
+	return m->draft->stale;
+}
+
+/* --- on the stream's loop --------------------------------------------------------- */
+
+static bool may_draft(const struct mutation *m)
+{
+	const struct exchange *x = m->x;
+
+	return m->ops->drafts && x->home != x->server->opts.loops[0] && !m->write.kind->custom &&
+	       !m->req.dry_run && x->body.n < DRAFT_BODY_MAX &&
+	       (!m->draft || m->draft->tries < DRAFT_TRIES) && state_lets_draft(x->server->state);
+}
+
+/* The objects are borrowed from the draft. */
+static bool look_up(struct mutation *m, struct object **ret_base, struct object **ret_ns)
+{
+	const struct exchange *x = m->x;
+	struct state *st = x->server->state;
+	bool spaced = m->write.kind->flags & SCHEMA_NAMESPACED, creates = m->ops->draft_new;
+
+	*ret_base = *ret_ns = NULL;
+	if (spaced)
+		*ret_ns = resource_look(state_namespaces(st), x->lane, STR(""), m->req.ns);
+	if (spaced && (!*ret_ns || (creates && (*ret_ns)->deleting)))
+		return false;
+	if (creates)
+		return true;
+	*ret_base = resource_look(state_resource(st, m->write.kind), x->lane, m->req.ns,
+				  m->req.name);
+	return *ret_base;
+}
+
+static void draft_drop(void *mutation)
+{
+	struct mutation *m = mutation;
+
+	object_unref(TAKE(m->draft->base));
+	object_unref(TAKE(m->draft->ns));
+	state_text_release(&m->decided.text);
+}
+
+/* Compiles the body's expressions if that is little work. */
+static bool try_expressions(struct mutation *m)
+{
+	struct selector_trial *t = NULL;
+
+	if (!m->x->sub && m->req.tree)
+		t = selector_trial_new(&m->x->work, m->write.kind, m->req.tree, m->write.gates,
+				       m->write.selectors);
+	if (t && selector_trial_go_on(t, SELECTOR_TRIAL_STEPS))
+		return false;
+	m->write.trial = t;
+	return true;
+}
+
+static bool begin_first(struct mutation *m)
+{
+	if (!admission_may_draft(&m->req, m->ops->draft_new) || !try_expressions(m))
+		return false;
+	m->draft = ARENA_NEW(&m->x->work, struct draft);
+	m->draft->rules = m->write.authorize;
+	arena_hold(&m->x->work, draft_drop, m);
+	return true;
+}
+
+static bool begin_again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	draft_drop(m);
+	m->draft->stale = false;
+	m->draft->rules_object = NULL;
+	return mutation_renew_body(m, &err) == 0;
+}
+
+static void note_rules(struct write *w, const struct json *old, const struct json *object)
+{
+	struct draft *d = CONTAINER_OF(w->authorize_arg, struct mutation, req)->draft;
+
+	d->rules_old = old;
+	d->rules_object = object;
+}
+
+static int draft_decide(struct mutation *m, struct error *err)
+{
+	struct mutation_decided *c = &m->decided;
+	struct draft *d = m->draft;
+	struct resource *r = state_resource(m->req.state, m->write.kind);
+	int ret;
+
+	c->base = d->base;
+	c->old = NULL;
+	m->req.base_pending = false;
+	mutation_prepare(&m->req, d->ns);
+	m->write.authorize = d->rules ? note_rules : NULL;
+	ret = c->base ? mutation_decide(m, err) : m->ops->draft_new(m, &c->object, err);
+	m->write.authorize = d->rules;
+	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
+	if (ret == 0)
+		ret = admission_check_memory(m->write.arena, err);
+	d->same = ret == 0 && mutation_is_same(m);
+	if (ret == 0 && c->object && !d->same)
+		ret = state_text_make(r, m->req.ns, m->req.name, c->object, &c->text, err);
+	return ret;
+}
+
+bool draft_make(struct mutation *m)
+{
+	const struct exchange *x = m->x;
+	struct object *base, *ns;
+	struct error err = { 0 };
+
+	if (!may_draft(m))
+		return false;
+	mutation_attach(m, x->server->state, x->lane);
+	m->write.mutate = admission_mutate_draft;
+	if (!(m->draft ? begin_again(m) : begin_first(m)))
+		return false;
+	if (!look_up(m, &base, &ns)) {
+		object_unref(ns);
+		return false;
+	}
+	m->draft->base = base;
+	m->draft->ns = ns;
+	m->decided.drafted = draft_decide(m, &err) == 0;
+	return m->decided.drafted;
+}
+
+/* --- on the state's loop ---------------------------------------------------------- */
+
+static bool is_current(const struct mutation *m)
+{
+	const struct draft *d = m->draft;
+	const struct resource *r = state_resource(m->req.state, m->write.kind);
+
+	return resource_tip(r, m->req.ns, m->req.name) == d->base &&
+	       (!d->ns ||
+		resource_tip(state_namespaces(m->req.state), STR(""), m->req.ns) == d->ns);
+}
+
+static bool rules_hold(struct mutation *m)
+{
+	const struct draft *d = m->draft;
+
+	if (d->rules_object)
+		d->rules(&m->write, d->rules_old, d->rules_object);
+	return !field_errors_any(&m->write.errs);
+}
+
+/* Whether the draft is outdated, and nothing else is being written that would outdate another. */
+static bool wants_another(const struct mutation *m)
+{
+	const struct draft *d = m->draft;
+
+	return d->base && d->tries + 1 < DRAFT_TRIES &&
+	       !resource_pending(state_resource(m->req.state, m->write.kind), m->req.ns,
+				 m->req.name);
+}
+
+void draft_on_state(struct state *st, struct job *j)
+{
+	struct mutation *m = mutation_arrive(st, j);
+	struct server_metrics *counts = m->x->server->counts;
+	struct draft *d = m->draft;
+	bool current = is_current(m);
+
+	m->again = mutation_again;
+	if (!current && wants_another(m)) {
+		d->tries++;
+		d->stale = true;
+		server_metrics_drafted(counts, DRAFT_AGAIN);
+		job_finish(j);
+	} else if (!current || !admission_draft_stands(&m->req, !d->base) || !rules_hold(m)) {
+		server_metrics_drafted(counts, DRAFT_DROPPED);
+		mutation_again(m);
+	} else {
+		server_metrics_drafted(counts, DRAFT_USED);
+		if (!d->same || !mutation_wait(m, mutation_again))
+			mutation_settle(m, d->same);
+	}
+}
