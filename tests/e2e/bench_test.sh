@@ -134,9 +134,10 @@ matches "its figures are the new ones" 'api/ready \| <= 50 ms \| 3 ms \| met' "$
 matches "those of the others stay" 'net/http2-clear \| >= 1 x nghttpd \| [0-9]' "$page"
 
 printf 'point\tcreates\treq/s\tI/O threads\t1\t5\npart\tcores\t9\t0\n' >"$TMP/two"
-report collect "$TMP/two" date=2026-02-03 "version=devplane x" >"$TMP/two.json"
+report collect "$TMP/two" date=2026-02-03 "version=devplane x" "machine=16 cores" "upstream=etcd 9.9.9" >"$TMP/two.json"
 check "a part with growth of its own can be measured by itself" "$TMP/top/bench/report" docs "$TMP/two.json"
 page=$(cat "$TMP/top/docs/performance.md")
+matches "another machine and other programs are named" '; part cores by itself: devplane x, 2026-02-03, on 16 cores, beside etcd 9\.9\.9\.' "$page"
 matches "the page has its table" '\| I/O threads \| 1 \|' "$page"
 matches "tables of other parts stay" '\| objects \| 1,000 \|' "$page"
 
