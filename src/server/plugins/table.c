@@ -30,7 +30,10 @@ enum plugin_draft {
 	DRAFT_NEVER,
 	/* `mutate` and `concerns` read only the request: they run on any loop. */
 	DRAFT_RUNS,
-	/* The state asks `concerns`. If `mutate` applies, the state decides the write itself. */
+	/*
+	 * The state asks `concerns`, and then `matches`. If `mutate` applies, the state decides the
+	 * write itself.
+	 */
 	DRAFT_ASKS,
 };
 
@@ -51,6 +54,8 @@ static const struct plugin {
 	bool off;
 	bool blind; /* validate does not use the stored object */
 	enum plugin_draft draft;
+	/* Whether `mutate` could change the object or reject the write. NULL: it could. */
+	bool (*matches)(struct admission_request *req, const struct json *old, struct json *object);
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
 	  admit_limits_fill, admit_limits_check, .draft = DRAFT_ASKS },
@@ -86,7 +91,8 @@ static const struct plugin {
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  admit_rbac, .own = true, .draft = DRAFT_ASKS },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
-	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS },
+	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS,
+	  .matches = webhooks_mutate_match },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
 	  admit_policy, .draft = DRAFT_ASKS },
 	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
@@ -173,11 +179,13 @@ int admission_mutate_draft(struct write *w, const struct json *old, struct json 
 	return r;
 }
 
-bool admission_draft_stands(struct admission_request *req, bool is_new)
+bool admission_draft_stands(struct admission_request *req, const struct json *old,
+			    struct json *object)
 {
-	req->op = op_of(req, is_new);
+	req->op = op_of(req, !old);
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
-		if (p->mutate && p->draft == DRAFT_ASKS && is_asked(p, req))
+		if (p->mutate && p->draft == DRAFT_ASKS && is_asked(p, req) &&
+		    (!p->matches || p->matches(req, old, object)))
 			return false;
 	return true;
 }

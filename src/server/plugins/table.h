@@ -79,7 +79,8 @@ bool admission_may_draft(struct admission_request *req, bool is_new);
 int admission_mutate_draft(struct write *w, const struct json *old, struct json *object,
 			   struct error *err);
 
-/* On the state's loop: whether no other plugin would have changed the draft's object. */
-bool admission_draft_stands(struct admission_request *req, bool is_new);
+/* On the state's loop: whether no other plugin could have changed the draft's object. */
+bool admission_draft_stands(struct admission_request *req, const struct json *old,
+			    struct json *object);
 
 #endif

@@ -179,6 +179,11 @@ static bool rules_hold(struct mutation *m)
 	return !field_errors_any(&m->write.errs);
 }
 
+static bool plugins_agree(struct mutation *m)
+{
+	return admission_draft_stands(&m->req, m->decided.old, m->decided.object);
+}
+
 /* Whether the draft is outdated, and nothing else is being written that would outdate another. */
 static bool wants_another(const struct mutation *m)
 {
@@ -202,7 +207,7 @@ void draft_on_state(struct state *st, struct job *j)
 		d->stale = true;
 		server_metrics_drafted(counts, DRAFT_AGAIN);
 		job_finish(j);
-	} else if (!current || !admission_draft_stands(&m->req, !d->base) || !rules_hold(m)) {
+	} else if (!current || !plugins_agree(m) || !rules_hold(m)) {
 		server_metrics_drafted(counts, DRAFT_DROPPED);
 		mutation_again(m);
 	} else {

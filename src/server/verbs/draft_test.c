@@ -199,7 +199,10 @@ static void webhooks_are_the_states(void **state)
 		"\"apiVersions\":[\"v1\"],\"operations\":[\"*\"],\"resources\":[\"secrets\"]}]}]}",
 		201);
 	(void)call(w, 1, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
-	assert_int_equal(drafts(w, "used"), 0);
+	assert_int_equal(drafts(w, "used"), 1);
+	(void)call(w, 1, "POST", "/api/v1/namespaces/default/secrets",
+		   "{\"metadata\":{\"name\":\"a\"}}", 201);
+	assert_int_equal(drafts(w, "used"), 1);
 	assert_int_equal(drafts(w, "dropped"), 1);
 }
 

@@ -142,6 +142,23 @@ static int question_of(struct dispatch *d, const struct webhook *h, const struct
 	return 0;
 }
 
+bool webhooks_mutate_match(struct admission_request *req, const struct json *old,
+			   struct json *object)
+{
+	struct hook_cursor at = { 0 };
+	const struct schema_kind *kind;
+	const struct webhook *h;
+	struct dispatch d;
+	struct error err;
+
+	if (dispatch_init(&d, req, WEBHOOK_MUTATING, old, object, &err) < 0)
+		return true;
+	while ((h = next_hook(d.set, &at)))
+		if (admission_matches(&h->match, &d.attr, &kind))
+			return true;
+	return false;
+}
+
 /* Begins a call, or finds the answer. */
 static int dispatch_ask(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 			const struct json *shown, struct webhook_answer **ret_answer,

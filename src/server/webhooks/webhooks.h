@@ -47,6 +47,10 @@ int webhooks_mutate(struct admission_request *req, const struct json *old, struc
 int webhooks_validate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);
 
+/* Whether webhooks_mutate() might call one, if its conditions hold. */
+bool webhooks_mutate_match(struct admission_request *req, const struct json *old,
+			   struct json *object);
+
 /* Calls mutating webhooks for a deletion, which they may reject but not change. */
 int webhooks_mutate_deletion(struct admission_request *req, const struct json *old,
 			     struct json *object, struct error *err);
