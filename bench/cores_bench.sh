@@ -99,7 +99,7 @@ judged() {
 		figure "$1" "$2" "${best[ours-8-$1]}" one-thread "${best[ours-1-$1]}"
 }
 
-# beside_theirs NAME UNIT: each number of threads beside upstream.
+# beside_theirs NAME UNIT: each number of threads beside upstream, as NAME-threads-8.
 beside_theirs() {
 	local n
 	[ -n "${best[upstream-$1]:-}" ] || return 0

@@ -60,13 +60,6 @@
 /* How often freed memory is returned to the system, and how much there must be. */
 enum { TIDY_MS = 10 * 1000, TIDY_BYTES = 16 * 1024 * 1024 };
 
-/*
- * From so many loops on, the first one serves no connections. It sequences all writes and feeds all
- * watches, so requests of its own would delay those of the others. With fewer loops its share of
- * the requests is worth more than that.
- */
-enum { SPARE_FIRST = 4 };
-
 enum { STALL_MS = 60 * 1000 }; /* longest time that a client may read nothing of a reply */
 
 static void server_handle(void *arg, struct http_stream *stream, size_t lane)
@@ -109,7 +102,7 @@ static int listen_on(struct server *s, struct error *err)
 	struct http_server_opts opts = {
 		.loops = s->opts.loops,
 		.nloops = s->opts.nloops,
-		.spare_first = s->opts.nloops >= SPARE_FIRST,
+		.spare_first = s->opts.spare_first,
 		.handler = server_handle,
 		.arg = s,
 		.max_conns = (size_t)s->opts.max_conns,

@@ -19,6 +19,7 @@ start() {
 # counted CASE WANT NAME COMMAND ..
 counted() {
 	local label=$1 want=$2
+	[ "$want" -lt 4 ] || want=$((want + 1)) # that orders all writes
 	shift 2
 	start "$@"
 	same "$label" "$want" "$(io_threads "$pid")"
@@ -38,7 +39,7 @@ counted "0 is the same" "$usual" zero "$DEVPLANE" server --io-threads 0
 counted "the default on one CPU is one thread" 1 pinned taskset -c "$one" "$DEVPLANE" server
 counted "the flag is not bounded by the CPUs" 5 forced taskset -c "$one" "$DEVPLANE" server --io-threads 5
 
-# From four threads on the first one has no connections. All requests are answered.
+# From four threads on the first loop has no connections. All requests are answered.
 start spared "$DEVPLANE" server --io-threads 4 --v 2 --log-format text
 url=$(sed -n 's/^devplane server is ready at //p' "$TMP/spared.log")
 matches "the log has the number of threads" 'starting ioThreads=4' "$(cat "$TMP/spared.log")"

@@ -382,6 +382,7 @@ static int server_serve(struct serve *v, struct error *err)
 		return r;
 	opts.loops = io_threads_loops(v->role.io);
 	opts.nloops = io_threads_count(v->role.io);
+	opts.spare_first = v->role.spared;
 	opts.log = &v->role.log;
 	opts.on_ready = on_ready;
 	opts.arg = v;
@@ -396,9 +397,11 @@ static int server_serve(struct serve *v, struct error *err)
 static int server_run(struct cli *cli, struct error *err)
 {
 	struct serve v = { .cli = cli, .options = cli->options };
+	struct role_options role = v.options->role;
 	int r;
 
-	r = role_init(&v.role, &v.options->role, server_on_stop, &v, err);
+	role.orders = true;
+	r = role_init(&v.role, &role, server_on_stop, &v, err);
 	if (r < 0)
 		return r;
 	r = server_serve(&v, err);

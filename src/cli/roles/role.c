@@ -32,6 +32,9 @@ const struct command_note role_environment[] = {
  */
 enum { IO_THREADS_USUAL_MAX = 8, IO_THREADS_CPUS_MIN = 3 };
 
+/* With fewer threads, the first one's share of the connections is worth more than its speed. */
+enum { IO_THREADS_SPARE_MIN = 4 };
+
 static void role_on_signal(void *arg, int signum)
 {
 	struct role *r = arg;
@@ -61,6 +64,11 @@ size_t role_threads_for(size_t cpus)
 	return cpus < IO_THREADS_CPUS_MIN ? 1 : MIN(cpus, (size_t)IO_THREADS_USUAL_MAX);
 }
 
+bool role_spares_first(size_t threads)
+{
+	return threads >= IO_THREADS_SPARE_MIN;
+}
+
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
 	      struct error *err)
 {
@@ -69,6 +77,7 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 	int ret;
 
 	*r = (struct role){ .on_stop = on_stop, .arg = arg };
+	r->spared = o->orders && role_spares_first(threads);
 	notify_init(&r->notify);
 	init_log(r, o);
 	ret = syscalls_limit_by_variable(err);
@@ -76,7 +85,7 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 		log_warn(&r->log, "the kernel does not support system call filters (seccomp)");
 	else if (ret < 0)
 		goto out_release;
-	ret = io_threads_new(threads, &r->io, err);
+	ret = io_threads_new(threads + r->spared, &r->io, err);
 	if (ret < 0)
 		goto out_release;
 	log_debug(&r->log, "starting", LOG_INT("ioThreads", (int64_t)threads));

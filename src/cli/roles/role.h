@@ -20,6 +20,7 @@ struct role_options {
 	int64_t v;
 	const char *log_format;
 	int64_t io_threads; /* 0: role_threads_for() decides */
+	bool orders; /* no flag: the first loop has work that all others wait for */
 };
 
 /*
@@ -63,6 +64,7 @@ struct role {
 	struct log log;
 	struct io_threads *io;
 	struct loop *loop; /* the first */
+	bool spared; /* there is one loop more, and so the first one need not serve connections */
 	struct loop_signal *signals[2];
 	void (*on_stop)(void *arg); /* stop requested; must lead to role_stop() */
 	void *arg;
@@ -73,6 +75,9 @@ struct role {
 
 /* The number of I/O threads on a machine with so many CPUs, for --io-threads 0. */
 size_t role_threads_for(size_t cpus);
+
+/* Whether a role with `orders` gets one thread more than so many. */
+bool role_spares_first(size_t threads);
 
 /* Removes $NOTIFY_SOCKET from the environment, so that no child process notifies for the role. */
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,

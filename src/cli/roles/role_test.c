@@ -18,10 +18,18 @@ static void threads_follow_the_machine(void **state UNUSED)
 		assert_int_equal(role_threads_for(want[i][0]), want[i][1]);
 }
 
+static void a_few_threads_spare_none(void **state UNUSED)
+{
+	assert_false(role_spares_first(1));
+	assert_false(role_spares_first(3));
+	assert_true(role_spares_first(4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_follow_the_machine),
+		cmocka_unit_test(a_few_threads_spare_none),
 	};
 
 	return cmocka_run_group_tests_name("cli/role", tests, NULL, NULL);

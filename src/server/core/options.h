@@ -82,6 +82,11 @@ struct server_opts {
 	bool simulated;
 	struct loop *const *loops; /* I/O loops; the state lives on the first */
 	size_t nloops;
+	/*
+	 * The first loop serves no connections. It orders all writes and feeds all watches, so
+	 * requests of its own would delay those of the others.
+	 */
+	bool spare_first;
 	struct log *log;
 	/* Called once: serving and ready (err NULL), or the reason why not. */
 	void (*on_ready)(void *arg, const struct error *err);
