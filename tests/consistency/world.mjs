@@ -14,6 +14,7 @@ import { devplane, sanitized, until } from "../e2e/lib.mjs"
 const DISK = { server: "256m", member: "1g" }
 const NOWHERE = "02:00:00:00:00:01"
 const HISTORY = "90s"
+const THREADS = "4" // connections of one client are on several loops, and most writes are drafted there
 
 const run = (...argv) => execFileSync(argv[0], argv.slice(1), { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" })
 
@@ -173,7 +174,7 @@ export class World {
 			server.url = `https://${server.ip}:${server.port}`
 			server.clock(0)
 			server.argv = [devplane, "server", "--data-dir", `${server.folder}/data`, "--bind-address", server.ip, "--secure-port", String(server.port),
-				"--log-format", "text", "--history", HISTORY, "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins", "TaintNodesByCondition", ...storage]
+				"--io-threads", THREADS, "--log-format", "text", "--history", HISTORY, "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins", "TaintNodesByCondition", ...storage]
 			if (this.clocks)
 				server.argv.unshift("env", `LD_PRELOAD=${FAKETIME}`, `FAKETIME_TIMESTAMP_FILE=${this.folder}/${server.name}.clock`,
 					"FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1")
