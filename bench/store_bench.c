@@ -2,8 +2,10 @@
  * The LMDB store with real syncs: creates and updates of objects of 1.5 KB, many
  * in flight and one at a time, and reading them all again.
  *
- *	store_bench [FOLDER [BYTES]]   the disk to measure, by default that of /tmp; the size
+ *	store_bench [FOLDER [BYTES [journal|direct [UPDATES]]]]
  *
+ * The disk to measure, by default that of /tmp; the size; whether to use the journal; the number of
+ * updates: more than 200,000 show what the journal's applier sustains.
  * One line per figure.
  */
 #include <ftw.h>
@@ -169,7 +171,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 int main(int argc, char **argv)
 {
 	struct bench b = { 0 };
-	uint64_t size = VALUE;
+	uint64_t size = VALUE, updates = UPDATES;
 	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = &b };
 	struct store_lmdb_opts opts = { 0 };
 	struct error err = { 0 };
@@ -177,11 +179,14 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !str_to_u64(str_from(argv[2]), &size))
 		die("the size is a number of bytes");
+	if (argc > 4 && !str_to_u64(str_from(argv[4]), &updates))
+		die("updates are a number");
 	b.value = bytes_new(size);
 	(void)snprintf(dir, sizeof(dir), "%s/store-bench-XXXXXX", argc > 1 ? argv[1] : "/tmp");
 	if (!mkdtemp(dir) || loop_new(&b.loop, &err) < 0)
 		die("cannot begin");
 	opts.dir = dir;
+	opts.journal = argc > 3 && strcmp(argv[3], "journal") == 0;
 	if (store_lmdb_open(b.loop, &opts, &b.store, &err) < 0)
 		die(err.msg);
 	store_follow(b.store, 0, &feed);
@@ -191,7 +196,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < KEYS; i++)
 		(void)snprintf(b.names[i], sizeof(b.names[i]), "pod-%05d", i * 7919 % KEYS);
 	run(&b, "store-create", KEYS, IN_FLIGHT);
-	run(&b, "store-update", UPDATES, IN_FLIGHT);
+	run(&b, "store-update", updates, IN_FLIGHT);
 	run(&b, "store-update-alone", LONE, 1);
 	read_all(&b);
 	store_close(b.store, on_closed, b.loop);

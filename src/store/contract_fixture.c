@@ -16,7 +16,7 @@
 
 #include "base/core/buf.h"
 
-enum { WAIT_MS = 20000, CASES_MAX = 128, EVENTS_MAX = 1 << 20 };
+enum { WAIT_MS = 20000, CASES_MAX = 256, EVENTS_MAX = 1 << 20 };
 
 /* --- the loop ------------------------------------------------------------------ */
 

@@ -11,6 +11,10 @@
 #define STORE_BATCH_MAX     1024 /* writes per commit, whose pages LMDB never frees ... */
 #define STORE_BATCH_BYTES   (4UL * MIB) /* ... and their bytes; the last write may exceed it */
 #define STORE_PRUNE_MAX     1024 /* old changes deleted by one commit: a few ms */
+#define STORE_APPLY_MAX     16384 /* changes of the journal per commit ... */
+#define STORE_APPLY_BYTES   (32UL * MIB) /* ... and their values; the last batch may exceed it */
+#define STORE_BACKLOG_MAX   200000 /* changes that are in the journal only, and in memory ... */
+#define STORE_BACKLOG_BYTES (64UL * MIB) /* ... and their values; the last batch may exceed it */
 
 /* etcd: bytes of one response, keys per page of a range, writes in flight. */
 #define ETCD_RESPONSE_MAX (64UL * MIB)

@@ -21,6 +21,7 @@
 #include <errno.h>
 
 #include "base/core/clock.h"
+#include "store/lmdb/apply.h"
 #include "store/lmdb/keys.h"
 #include "store/lmdb/resources.h"
 
@@ -59,8 +60,7 @@ static int read_old(struct change *c)
 	return buf_add(c->old, v.mv_data, v.mv_size) < 0 ? ENOMEM : 0;
 }
 
-/* Returns the revision that the write expects; false if the write that it follows has failed. */
-static bool expectation(const struct store_write *w, int64_t *ret_revision)
+bool lmdb_batch_expects(const struct store_write *w, int64_t *ret_revision)
 {
 	if (!w->after) {
 		*ret_revision = w->expected;
@@ -145,7 +145,7 @@ static int batch_apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *
 		w->result = -ERR_INVALID;
 		return 0;
 	}
-	if (!expectation(w, &expected))
+	if (!lmdb_batch_expects(w, &expected))
 		return 0;
 	rc = read_old(&c);
 	if (rc || c.prev != expected || (!c.prev && !w->value))
@@ -171,8 +171,8 @@ static int batch_apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *
 	return 0;
 }
 
-static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
-		     struct buf *scratch)
+static int apply_writes(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
+			struct buf *scratch)
 {
 	struct lmdb_sizes sizes;
 	int rc = lmdb_sizes_read(e, txn, &sizes);
@@ -185,12 +185,21 @@ static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *tx
 		if (rc)
 			return rc;
 	}
-	return lmdb_prune_run(&b->prune, e, txn);
+	return 0;
+}
+
+static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
+		     struct buf *scratch)
+{
+	int rc = b->nrecords ? lmdb_apply_records(b, e, txn, scratch)
+			     : apply_writes(b, e, txn, scratch);
+
+	return rc ? rc : lmdb_prune_run(&b->prune, e, txn);
 }
 
 /* --- failing ------------------------------------------------------------------------ */
 
-static void batch_fail(struct lmdb_batch *b, int r)
+void lmdb_batch_fail(struct lmdb_batch *b, int r)
 {
 	b->result = r;
 	b->changes = 0;
@@ -201,25 +210,26 @@ static void batch_fail(struct lmdb_batch *b, int r)
 		LIST_ENTRY(it, struct store_write, link)->result = r;
 }
 
-static void fail_for_good(struct lmdb_batch *b, const struct lmdb_env *e, int rc, const char *what)
+void lmdb_batch_break(struct lmdb_batch *b, const struct lmdb_env *e, int rc, const char *what)
 {
 	(void)lmdb_error(&b->err, ERR_IO, rc, what);
-	batch_fail(b, error_wrap(&b->err, -ERR_IO, "no more writes to %s until the server restarts",
-				 e->dir));
+	lmdb_batch_fail(b, error_wrap(&b->err, -ERR_IO,
+				      "no more writes to %s until the server restarts", e->dir));
 }
 
 static void fail_for_now(struct lmdb_batch *b, const struct lmdb_env *e, int rc)
 {
 	if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL)
-		batch_fail(b,
-			   error_set(&b->err, ERR_UNAVAILABLE,
-				     "%s has grown to the most that it may; reads go on", e->dir));
+		lmdb_batch_fail(b, error_set(&b->err, ERR_UNAVAILABLE,
+					     "%s has grown to the most that it may; reads go on",
+					     e->dir));
 	else if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG || rc == EIO)
-		batch_fail(b, error_set_errno(&b->err, ERR_UNAVAILABLE, rc == EIO ? ENOSPC : rc,
-					      "cannot write %s: free some space there; reads go on",
-					      e->dir));
+		lmdb_batch_fail(
+			b, error_set_errno(&b->err, ERR_UNAVAILABLE, rc == EIO ? ENOSPC : rc,
+					   "cannot write %s: free some space there; reads go on",
+					   e->dir));
 	else
-		batch_fail(b, lmdb_error(&b->err, ERR_UNAVAILABLE, rc, e->dir));
+		lmdb_batch_fail(b, lmdb_error(&b->err, ERR_UNAVAILABLE, rc, e->dir));
 }
 
 /*
@@ -251,9 +261,9 @@ static bool is_broken(const struct lmdb_env *e)
 static void commit_failed(struct lmdb_batch *b, const struct lmdb_env *e, int rc)
 {
 	if (!lmdb_env_trusts_disk(e))
-		fail_for_good(b, e, rc, "cannot sync");
+		lmdb_batch_break(b, e, rc, "cannot sync");
 	else if (!is_for_now(rc) || is_broken(e))
-		fail_for_good(b, e, rc, "cannot commit");
+		lmdb_batch_break(b, e, rc, "cannot commit");
 	else
 		fail_for_now(b, e, rc);
 }
@@ -284,17 +294,19 @@ static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
 	rc = mdb_env_sync(e->mdb, 1);
 	b->sync_ns = clock_monotonic(clock) - began;
 	if (rc) {
-		fail_for_good(b, e, rc, "cannot sync");
+		lmdb_batch_break(b, e, rc, "cannot sync");
 		return;
 	}
 	rc = mdb_txn_renew(b->snapshot);
 	if (rc) {
-		fail_for_good(b, e, rc, "cannot read what was written");
+		lmdb_batch_break(b, e, rc, "cannot read what was written");
 		return;
 	}
 	b->committed = true;
 	mark_resources(b);
 	b->used_bytes = lmdb_env_used_bytes(e);
+	if (b->lengthen)
+		lmdb_env_lengthen(e, b->used_bytes);
 	if (b->count_free)
 		b->free_pages = lmdb_env_free_pages(b->snapshot, 0);
 }
@@ -306,7 +318,7 @@ void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *
 	int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
 
 	if (rc) {
-		fail_for_good(b, e, rc, "cannot begin a transaction");
+		lmdb_batch_break(b, e, rc, "cannot begin a transaction");
 		return;
 	}
 	rc = apply_all(b, e, txn, scratch);
@@ -317,7 +329,7 @@ void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *
 		if (rc && is_for_now(rc))
 			fail_for_now(b, e, rc);
 		else if (rc)
-			fail_for_good(b, e, rc, "cannot change the tables");
+			lmdb_batch_break(b, e, rc, "cannot change the tables");
 	}
 	b->commit_ns = clock_monotonic(clock_system()) - began;
 }

@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/prune.h"
+#include "store/journal/record.h"
 #include "store/store.h"
 
 struct lmdb_batch {
@@ -17,6 +18,14 @@ struct lmdb_batch {
 	size_t n;
 	int64_t now_ms; /* timestamp of its changes */
 	struct lmdb_prune prune; /* prune.quota also limits the writes */
+	/* Of the journal, to be applied instead of writes (lmdb/apply.h). */
+	struct journal_record **records;
+	size_t nrecords;
+	/*
+	 * Also make the file as long as LMDB says. Large transactions often allocate pages at its
+	 * end and free them again, and a tool would take the file for one that was cut short.
+	 */
+	bool lengthen;
 	bool count_free; /* also count free pages, which needs a walk over them */
 	MDB_txn *snapshot; /* a reset read transaction, which the commit renews */
 
@@ -32,9 +41,21 @@ struct lmdb_batch {
 	int64_t commit_ns; /* duration of the whole commit */
 	int64_t sync_ns; /* duration of its last sync */
 	size_t used_bytes, free_pages; /* of the file; free_pages only with count_free */
+	struct journal_record *record; /* the stage's: what it journaled; NULL: nothing */
 };
 
 /* Runs the batch on the calling thread. `scratch` belongs to the committer and is reused. */
 void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *scratch);
+
+/* --- for lmdb/stage.h ------------------------------------------------------------------ */
+
+/* Returns the revision that the write expects; false if the write that it follows has failed. */
+bool lmdb_batch_expects(const struct store_write *w, int64_t *ret_revision);
+
+/* Fails all writes with the code `r`, which is b->err's. */
+void lmdb_batch_fail(struct lmdb_batch *b, int r);
+
+/* The same with -ERR_IO and LMDB's error code; says that the store needs a restart. */
+void lmdb_batch_break(struct lmdb_batch *b, const struct lmdb_env *e, int rc, const char *what);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 
+#include "store/lmdb/apply.h"
 #include "store/lmdb/keys.h"
 #include "store/lmdb/read.h"
 #include "store/lmdb/resources.h"
@@ -229,7 +230,9 @@ int store_lmdb_check(const char *dir, struct store_lmdb_report *ret_report, stru
 	int r;
 
 	*ret_report = (struct store_lmdb_report){ .text = BUF_INIT(TEXT_MAX) };
-	r = lmdb_env_open(&e, &opts, err);
+	r = lmdb_apply_check(dir, err);
+	if (r == 0)
+		r = lmdb_env_open(&e, &opts, err);
 	if (r < 0)
 		return r;
 	r = lmdb_check_env(&e, ret_report, err);

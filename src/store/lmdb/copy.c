@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/core/limits.h"
+#include "store/lmdb/apply.h"
 #include "store/lmdb/check.h"
 #include "store/lmdb/env.h"
+#include "store/journal/journal.h"
 #include "store/lmdb/prune.h"
 #include "store/lmdb/tools.h"
 #include "store/store_limits.h"
@@ -82,7 +84,9 @@ int store_lmdb_backup(const char *dir, const char *file, bool force, struct erro
 		return error_set(err, ERR_ALREADY_EXISTS, "%s exists already", file);
 	if (snprintf(temporary, sizeof(temporary), "%s.part", file) >= (int)sizeof(temporary))
 		return error_set(err, ERR_INVALID, "the file's name is too long");
-	r = lmdb_env_open(&e, &opts, err);
+	r = lmdb_apply_wait(dir, err);
+	if (r == 0)
+		r = lmdb_env_open(&e, &opts, err);
 	if (r < 0)
 		return r;
 	r = copy_env(&e, temporary, file, err);
@@ -161,6 +165,11 @@ static int restore_locked(const char *dir, const char *file, struct error *err)
 	if (access(path, F_OK) == 0)
 		return error_set(err, ERR_ALREADY_EXISTS,
 				 "%s has a store already; restore into an empty folder", dir);
+	if (journal_exists(dir))
+		return error_set(err, ERR_ALREADY_EXISTS,
+				 "%s has the journal of another store; restore into an empty "
+				 "folder",
+				 dir);
 	r = copy_file(file, fresh, err);
 	if (r == 0)
 		r = check_copy(dir, file, err);
@@ -252,7 +261,9 @@ int store_lmdb_compact_file(const char *dir, bool keep_history, size_t *ret_befo
 	if (r < 0)
 		return r;
 	*ret_before = copy_size_of(path);
-	r = newest_revision(&e, &revision, err);
+	r = lmdb_apply_journal(&e, err);
+	if (r == 0)
+		r = newest_revision(&e, &revision, err);
 	if (r == 0 && !keep_history)
 		r = forget_all(&e, revision, err);
 	if (r == 0)

@@ -157,6 +157,63 @@ static void a_file_at_its_limit_refuses_writes_and_is_read(void **state UNUSED)
 	end(&c);
 }
 
+/* With a journal: data.mdb cannot be trusted any more, and the journal has what is not in it. */
+static void a_failed_sync_behind_the_journal_loses_nothing(void **state UNUSED)
+{
+	struct store_contract_write *later;
+	struct store_contract_read *r;
+	struct store_contract c;
+	char path[128];
+
+	assert_true(store_contract_begin(&c, &lmdb_world_journal));
+	(void)store_contract_must_put(&c, PODS, "ns", "before", "kept", 0);
+	assert_string_equal(values(&c), "ns/before=kept");
+	lmdb_faults_watch(lmdb_world_path(lmdb_world_of(&c), "data.mdb", path, sizeof(path)));
+	lmdb_faults_set(LMDB_FAULT_SYNC, 0);
+	(void)store_contract_must_put(&c, PODS, "ns", "new", "journaled", 0);
+	r = store_contract_range(&c, &(struct store_range){ .resource = STR(PODS) });
+	assert_int_equal(r->result, -ERR_IO);
+	assert_true(lmdb_faults_struck() > 0);
+	assert_true(store_health(c.store, NULL) < 0);
+	lmdb_faults_set(LMDB_FAULT_NONE, 0);
+	later = store_contract_put(&c, PODS, "ns", "later", STR("refused"), 0);
+	assert_int_equal(store_contract_wait(later), -ERR_IO);
+	store_contract_close(&c);
+	store_contract_open(&c);
+	assert_string_equal(values(&c), "ns/before=kept ns/new=journaled");
+	end(&c);
+}
+
+/* The journal cannot be trusted any more. What was acknowledged can be read, now and later. */
+static void a_failed_sync_of_the_journal_is_the_end(void **state UNUSED)
+{
+	struct store_contract_write *bad, *later;
+	struct error err = { 0 };
+	struct store_contract c;
+	char path[128];
+
+	assert_true(store_contract_begin(&c, &lmdb_world_journal));
+	(void)store_contract_must_put(&c, PODS, "ns", "before", "kept", 0);
+	store_contract_follow(&c, store_contract_current(&c));
+	lmdb_faults_watch(lmdb_world_path(lmdb_world_of(&c), "journal/segment-0000000000000001",
+					  path, sizeof(path)));
+	lmdb_faults_set(LMDB_FAULT_SYNC, 0);
+	bad = store_contract_put(&c, PODS, "ns", "new", STR("unknown"), 0);
+	assert_int_equal(store_contract_wait(bad), -ERR_IO);
+	assert_true(store_health(c.store, &err) < 0);
+	assert_non_null(strstr(err.msg, "restart"));
+	lmdb_faults_set(LMDB_FAULT_NONE, 0);
+	later = store_contract_put(&c, PODS, "ns", "later", STR("refused"), 0);
+	assert_int_equal(store_contract_wait(later), -ERR_IO);
+	assert_string_equal(values(&c), "ns/before=kept");
+	assert_int_equal(c.events.n, 0);
+	store_contract_close(&c);
+	store_contract_open(&c);
+	assert_non_null(strstr(values(&c), "ns/before=kept"));
+	(void)store_contract_must_put(&c, PODS, "ns", "restarted", "x", 0);
+	end(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +222,8 @@ int main(void)
 		cmocka_unit_test(a_failed_sync_of_the_pages_is_the_end),
 		cmocka_unit_test(a_failed_sync_of_the_meta_page_is_the_end),
 		cmocka_unit_test(a_failed_write_of_the_meta_page_is_the_end),
+		cmocka_unit_test(a_failed_sync_behind_the_journal_loses_nothing),
+		cmocka_unit_test(a_failed_sync_of_the_journal_is_the_end),
 		cmocka_unit_test(a_file_at_its_limit_refuses_writes_and_is_read),
 	};
 

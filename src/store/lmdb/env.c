@@ -200,10 +200,10 @@ static int read_format(struct lmdb_env *e, MDB_txn *txn, struct error *err)
 
 	if (lmdb_meta_get(e, txn, "format", &format) != 0 || format < 1)
 		return error_set(err, ERR_INVALID, "%s is not a store of devplane's", e->dir);
-	if (format > LMDB_FORMAT)
+	if (format > LMDB_FORMAT_JOURNAL)
 		return error_set(err, ERR_INVALID,
 				 "%s has format %" PRId64 "; this devplane knows up to %d", e->dir,
-				 format, LMDB_FORMAT);
+				 format, LMDB_FORMAT_JOURNAL);
 	if (mdb_get(txn, e->meta, &k, &v) != 0 || v.mv_size != UUID_TEXT_SIZE - 1)
 		return error_set(err, ERR_INVALID, "%s has no cluster id", e->dir);
 	memcpy(e->cluster_id, v.mv_data, v.mv_size);
@@ -272,6 +272,15 @@ size_t lmdb_env_used_bytes(const struct lmdb_env *e)
 	if (mdb_env_info(e->mdb, &info) != 0 || mdb_env_stat(e->mdb, &st) != 0)
 		return 0;
 	return (info.me_last_pgno + 1) * st.ms_psize;
+}
+
+void lmdb_env_lengthen(const struct lmdb_env *e, size_t used)
+{
+	mdb_filehandle_t fd;
+	struct stat st;
+
+	if (mdb_env_get_fd(e->mdb, &fd) == 0 && fstat(fd, &st) == 0 && (size_t)st.st_size < used)
+		BEST_EFFORT(ftruncate(fd, (off_t)used));
 }
 
 /* Counts the pages of a list that are not below `first`. The list begins with its length. */
@@ -464,6 +473,29 @@ int lmdb_meta_put(const struct lmdb_env *e, MDB_txn *txn, const char *name, int6
 
 	lmdb_number_put(number, value);
 	return env_put_text(txn, e->meta, name, str_of(number, sizeof(number)));
+}
+
+int lmdb_env_set_format(const struct lmdb_env *e, int64_t format, struct error *err)
+{
+	int64_t now = 0;
+	MDB_txn *txn;
+	int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+
+	if (rc)
+		return lmdb_error(err, ERR_IO, rc, e->dir);
+	rc = lmdb_meta_get(e, txn, "format", &now);
+	if (rc || now == format) {
+		mdb_txn_abort(txn);
+		return rc ? lmdb_error(err, ERR_IO, rc, e->dir) : 0;
+	}
+	rc = lmdb_meta_put(e, txn, "format", format);
+	if (rc)
+		mdb_txn_abort(txn);
+	else
+		rc = mdb_txn_commit(txn);
+	if (rc == 0)
+		rc = mdb_env_sync(e->mdb, 1);
+	return rc ? lmdb_error(err, ERR_IO, rc, e->dir) : 0;
 }
 
 int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revision,

@@ -5,8 +5,9 @@
  * The one process that may write holds a lock on `lock`, and its pid is in it. `data.mdb` is
  * created under another name and renamed, so it is never incomplete. Recovery is just opening it.
  *
- * The table `meta` holds "format", "cluster-id", "compacted" (a revision) and one "resource/NAME"
- * -> id for each resource that was ever written.
+ * The table `meta` holds "format", "cluster-id", "compacted" (a revision), "journal" (the last
+ * record applied, see lmdb/apply.h) and one "resource/NAME" -> id for each resource that was ever
+ * written.
  *
  * Threads: the loop and the committer share one environment. The loop reads through a transaction
  * that it gets; only the committer writes.
@@ -22,7 +23,8 @@
 
 struct prng;
 
-enum { LMDB_FORMAT = 1 };
+/* A store with a journal has another format: opening it without would lose acknowledged writes. */
+enum { LMDB_FORMAT = 1, LMDB_FORMAT_JOURNAL = 2 };
 enum { LMDB_PATH_MAX = 4096 };
 
 struct lmdb_env {
@@ -77,8 +79,13 @@ int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revi
 int lmdb_meta_get(const struct lmdb_env *e, MDB_txn *txn, const char *name, int64_t *ret_value);
 int lmdb_meta_put(const struct lmdb_env *e, MDB_txn *txn, const char *name, int64_t value);
 
+/* Durably sets "format", if it is another one. */
+int lmdb_env_set_format(const struct lmdb_env *e, int64_t format, struct error *err);
+
 /* Bytes of the file that have ever been used; 0 if unknown. Any thread. */
 size_t lmdb_env_used_bytes(const struct lmdb_env *e);
+/* Makes the file at least so long. The caller has just committed: all that is missing is free. */
+void lmdb_env_lengthen(const struct lmdb_env *e, size_t used);
 /* Counts the free pages with a number of at least `first`. */
 size_t lmdb_env_free_pages(MDB_txn *txn, size_t first);
 

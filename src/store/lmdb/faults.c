@@ -19,7 +19,7 @@ enum { META_BYTES = 8192, FDS = 256, SECTOR = 512 };
 static struct {
 	bool watching, recording;
 	dev_t dev;
-	ino_t ino;
+	ino_t ino, second; /* second 0: none */
 	enum lmdb_fault fault;
 	size_t skip, struck;
 	bool told[FDS]; /* descriptors that have reported the failed sync */
@@ -41,11 +41,19 @@ void lmdb_faults_watch(const char *path)
 	forget_ops();
 	world.watching = path && stat(path, &st) == 0;
 	world.recording = false;
+	world.second = 0;
 	lmdb_faults_set(LMDB_FAULT_NONE, 0);
 	if (!world.watching)
 		return;
 	world.dev = st.st_dev;
 	world.ino = st.st_ino;
+}
+
+void lmdb_faults_watch_second(const char *path)
+{
+	struct stat st;
+
+	world.second = stat(path, &st) == 0 && st.st_dev == world.dev ? st.st_ino : 0;
 }
 
 void lmdb_faults_set(enum lmdb_fault fault, size_t skip)
@@ -66,9 +74,10 @@ void lmdb_faults_record(bool on)
 	world.recording = on;
 }
 
-static void add_op(enum lmdb_op_kind kind, int64_t at, const void *data, size_t n)
+static void add_op(const struct lmdb_op *from, const void *data)
 {
-	struct lmdb_op op = { .kind = kind, .at = at, .n = n };
+	struct lmdb_op op = *from;
+	size_t n = op.n;
 
 	if (n) {
 		op.data = xmalloc(n);
@@ -80,7 +89,7 @@ static void add_op(enum lmdb_op_kind kind, int64_t at, const void *data, size_t 
 void lmdb_faults_mark(int64_t value)
 {
 	if (world.recording)
-		add_op(LMDB_OP_MARK, value, NULL, 0);
+		add_op(&(struct lmdb_op){ .kind = LMDB_OP_MARK, .at = value }, NULL);
 }
 
 const struct lmdb_op *lmdb_faults_ops(size_t *ret_n)
@@ -91,12 +100,27 @@ const struct lmdb_op *lmdb_faults_ops(size_t *ret_n)
 
 /* --- intercepted calls ------------------------------------------------------------- */
 
-static bool is_watched(int fd)
+/* Which of the watched files it is: 0 or 1; -1: none. */
+static int file_of(int fd)
 {
 	struct stat st;
 
-	return world.watching && fstat(fd, &st) == 0 && st.st_dev == world.dev &&
-	       st.st_ino == world.ino;
+	if (!world.watching || fstat(fd, &st) < 0 || st.st_dev != world.dev)
+		return -1;
+	if (st.st_ino == world.ino)
+		return 0;
+	return st.st_ino == world.second ? 1 : -1;
+}
+
+static bool is_watched(int fd)
+{
+	return file_of(fd) == 0;
+}
+
+static void record_second(int fd, const struct lmdb_op *op, const void *data)
+{
+	if (world.recording && file_of(fd) == 1)
+		add_op(op, data);
 }
 
 /* Whether this is the current fault and it occurs now. */
@@ -114,25 +138,34 @@ static bool strikes(enum lmdb_fault fault)
 
 static ssize_t write_at(int fd, const void *p, size_t n, off_t at)
 {
+	struct lmdb_op op = { .kind = LMDB_OP_WRITE, .file = 1, .at = at, .n = n };
 	bool meta = at < META_BYTES;
 
-	if (!is_watched(fd))
+	if (!is_watched(fd)) {
+		record_second(fd, &op, p);
 		return syscall(SYS_pwrite64, fd, p, n, at);
+	}
 	if ((!meta && strikes(LMDB_FAULT_FULL)) || (meta && strikes(LMDB_FAULT_META))) {
 		errno = meta ? EIO : ENOSPC;
 		return -1;
 	}
 	if (!meta && n > SECTOR && strikes(LMDB_FAULT_SHORT))
 		n = SECTOR;
+	op.file = 0;
+	op.n = n;
 	if (world.recording)
-		add_op(LMDB_OP_WRITE, at, p, n);
+		add_op(&op, p);
 	return syscall(SYS_pwrite64, fd, p, n, at);
 }
 
 static int sync_fd(int fd, long call)
 {
-	if (!is_watched(fd))
+	struct lmdb_op op = { .kind = LMDB_OP_SYNC, .file = 1 };
+
+	if (!is_watched(fd)) {
+		record_second(fd, &op, NULL);
 		return (int)syscall(call, fd);
+	}
 	if (fd < FDS && !world.told[fd] && strikes(LMDB_FAULT_SYNC)) {
 		world.told[fd] = true;
 		errno = EIO;
@@ -140,7 +173,8 @@ static int sync_fd(int fd, long call)
 	}
 	if (!world.recording)
 		return (int)syscall(call, fd);
-	add_op(LMDB_OP_SYNC, 0, NULL, 0);
+	op.file = 0;
+	add_op(&op, NULL);
 	return 0;
 }
 

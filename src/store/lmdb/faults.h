@@ -3,7 +3,7 @@
  *
  * Link a test program with lmdb/faults.c (as one of its own sources, exported to shared libraries).
  * Its pwrite, writev, fdatasync and fsync calls, including LMDB's, then pass through here. Only the
- * watched file is affected.
+ * watched file is affected, and a second one that is only recorded.
  * Threads: change settings only while nothing is being written.
  */
 #ifndef STORE_LMDB_FAULTS_H
@@ -25,6 +25,9 @@ enum lmdb_fault {
 /* Selects the file to watch, by its current name; NULL: none. Clears fault and record. */
 void lmdb_faults_watch(const char *path);
 
+/* Also records the operations on this file. */
+void lmdb_faults_watch_second(const char *path);
+
 /*
  * The fault occurs after `skip` more calls of its kind, and on every later call until it is
  * changed.
@@ -39,6 +42,7 @@ enum lmdb_op_kind { LMDB_OP_WRITE, LMDB_OP_SYNC, LMDB_OP_MARK };
 /* An operation on the file, or a mark that the test set in between. */
 struct lmdb_op {
 	enum lmdb_op_kind kind;
+	int file; /* 0, or 1: the second one */
 	int64_t at; /* a write's offset; a mark's value */
 	size_t n;
 	char *data;

@@ -17,7 +17,7 @@
 #include "base/core/mem.h"
 #include "base/system/folder_fixture.h"
 
-enum { MAP_MIB = 256 };
+enum { MAP_MIB = 256, JOURNAL_MIB = 1 };
 
 struct lmdb_world *lmdb_world_new(void)
 {
@@ -57,6 +57,23 @@ static void *make_inline(void)
 	return w;
 }
 
+static void *make_journal(void)
+{
+	struct lmdb_world *w = lmdb_world_new();
+
+	w->opts.journal = true;
+	w->opts.journal_segment_bytes = JOURNAL_MIB * MIB;
+	return w;
+}
+
+static void *make_journal_inline(void)
+{
+	struct lmdb_world *w = make_journal();
+
+	w->opts.inline_commit = true;
+	return w;
+}
+
 static void destroy(void *place)
 {
 	lmdb_world_free(place);
@@ -81,6 +98,22 @@ const struct store_contract_backend lmdb_world_inline = {
 	.name = "store/lmdb_inline",
 	.past = true,
 	.make = make_inline,
+	.destroy = destroy,
+	.open = open_place,
+};
+
+const struct store_contract_backend lmdb_world_journal = {
+	.name = "store/lmdb_journal",
+	.past = true,
+	.make = make_journal,
+	.destroy = destroy,
+	.open = open_place,
+};
+
+const struct store_contract_backend lmdb_world_journal_inline = {
+	.name = "store/lmdb_journal_inline",
+	.past = true,
+	.make = make_journal_inline,
 	.destroy = destroy,
 	.open = open_place,
 };

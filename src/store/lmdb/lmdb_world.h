@@ -14,7 +14,8 @@ struct lmdb_world {
 	struct store_lmdb_opts opts; /* used when it is opened next */
 };
 
-extern const struct store_contract_backend lmdb_world_threaded, lmdb_world_inline;
+extern const struct store_contract_backend lmdb_world_threaded, lmdb_world_inline,
+	lmdb_world_journal, lmdb_world_journal_inline;
 
 static inline struct lmdb_world *lmdb_world_of(const struct store_contract *c)
 {

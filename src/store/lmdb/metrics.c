@@ -51,6 +51,10 @@ static const struct row {
 	{ AT(revision), METRICS_GAUGE, "devplane_store_revision", "Revision of the last change." },
 	{ AT(compacted), METRICS_GAUGE, "devplane_store_compacted_revision",
 	  "Oldest revision that can be read." },
+	{ AT(journal_bytes), METRICS_GAUGE, "devplane_store_journal_bytes",
+	  "Size of the journal's files in bytes; 0 without a journal." },
+	{ AT(backlog), METRICS_GAUGE, "devplane_store_journal_backlog",
+	  "Changes in the journal that are not in the data file yet." },
 	{ AT(waiting), METRICS_GAUGE, "devplane_store_waiting_writes",
 	  "Writes waiting for the next transaction." },
 };
@@ -102,6 +106,17 @@ static void count_results(const struct lmdb_metrics *m, const struct lmdb_batch 
 	metrics_counter_add(m->failed, b->n - b->changes - b->refused - conflicts);
 }
 
+/* The data file, as a transaction left it. */
+static void set_sizes(const struct lmdb_metrics *m, const struct lmdb_batch *b)
+{
+	metrics_counter_add(m->pruned, b->prune.pruned);
+	metrics_gauge_set(m->used_bytes, (double)b->used_bytes);
+	metrics_gauge_set(m->object_bytes, (double)b->prune.sizes.objects);
+	metrics_gauge_set(m->history_bytes, (double)b->prune.sizes.history);
+	if (b->count_free)
+		metrics_gauge_set(m->free_pages, (double)b->free_pages);
+}
+
 void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t waiting)
 {
 	if (!m->commits)
@@ -111,15 +126,22 @@ void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b
 	if (!b->committed)
 		return;
 	metrics_counter_add(m->commits, 1);
-	metrics_counter_add(m->pruned, b->prune.pruned);
 	metrics_histogram_observe(m->batch_writes, (double)b->n);
 	metrics_histogram_observe(m->commit_seconds, (double)b->commit_ns * 1e-9);
 	metrics_histogram_observe(m->sync_seconds, (double)b->sync_ns * 1e-9);
-	metrics_gauge_set(m->used_bytes, (double)b->used_bytes);
-	metrics_gauge_set(m->object_bytes, (double)b->prune.sizes.objects);
-	metrics_gauge_set(m->history_bytes, (double)b->prune.sizes.history);
-	if (b->count_free)
-		metrics_gauge_set(m->free_pages, (double)b->free_pages);
+	if (!b->record)
+		set_sizes(m, b);
+}
+
+void lmdb_metrics_applied(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t backlog,
+			  size_t journal_bytes)
+{
+	if (!m->commits)
+		return;
+	metrics_gauge_set(m->backlog, (double)backlog);
+	metrics_gauge_set(m->journal_bytes, (double)journal_bytes);
+	if (b->committed)
+		set_sizes(m, b);
 }
 
 void lmdb_metrics_quota(const struct lmdb_metrics *m, size_t bytes)

@@ -21,6 +21,7 @@ struct lmdb_metrics {
 	struct metrics_histogram *batch_writes, *commit_seconds, *sync_seconds;
 	struct metrics_gauge *used_bytes, *free_pages, *revision, *compacted, *waiting;
 	struct metrics_gauge *object_bytes, *history_bytes, *quota_bytes;
+	struct metrics_gauge *journal_bytes, *backlog;
 };
 
 /* `registry` NULL: metrics are disabled. */
@@ -28,6 +29,13 @@ int lmdb_metrics_init(struct lmdb_metrics *m, struct metrics *registry, struct e
 
 /* Counts a finished batch. `waiting`: writes that are not in a batch yet. */
 void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t waiting);
+
+/*
+ * Counts a transaction of the applier: the changes that are left in the journal only, and the bytes
+ * of its files.
+ */
+void lmdb_metrics_applied(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t backlog,
+			  size_t journal_bytes);
 
 /* Sets the maximum size of the store; 0: no limit. */
 void lmdb_metrics_quota(const struct lmdb_metrics *m, size_t bytes);

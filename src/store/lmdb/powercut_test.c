@@ -5,6 +5,9 @@
  * is opened from each such disk. It must have the state after exactly one of the batches, not older
  * than the last write that was acknowledged before the cut.
  *
+ * With a journal, the cut leaves any combination of what the two files have of their unsynced
+ * writes.
+ *
  * POWERCUTS sets the number of cuts, POWERCUT_SEED repeats a run.
  */
 #include <setjmp.h>
@@ -21,11 +24,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "net/sim/sim.h"
 #include "store/lmdb/faults.h"
+#include "store/journal/journal.h"
 #include "store/lmdb/lmdb_world.h"
 #include "store/lmdb/tools.h"
 
@@ -40,7 +45,11 @@ enum {
 	BLOCK = 4096,
 	SECTOR = 512,
 	WAIT_MS = 60000,
+	FILES = 2,
+	SEGMENT_MIB = 8, /* more than a workload writes */
 };
+
+#define SEGMENT "journal/segment-0000000000000001"
 
 static const char *const resources[] = { "core/pods", "core/nodes", "apps/things" };
 
@@ -75,8 +84,10 @@ struct workload {
 	uint64_t digest;
 	VEC(struct state) states;
 	bool closed;
-	char *base; /* the file when recording started */
-	size_t base_n;
+	bool journal;
+	/* The files when recording started: data.mdb, and the journal's only segment. */
+	char *base[FILES];
+	size_t base_n[FILES];
 };
 
 /* --- the workload --------------------------------------------------------------------- */
@@ -203,13 +214,37 @@ static void name_keys(struct workload *w)
 	}
 }
 
-static void record(struct workload *w, uint64_t seed)
+/* Without zeros at the end, which say nothing to the journal's reader. */
+static void load_base(struct workload *w, size_t i, const char *path)
 {
-	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = w };
 	struct buf file = BUF_INIT(SIZE_MAX / 2);
+
+	assert_int_equal(file_read(path, &file, NULL), 0);
+	while (i && file.n && file.p[file.n - 1] == 0)
+		file.n--;
+	w->base_n[i] = file.n;
+	w->base[i] = buf_take(&file);
+}
+
+static void watch(struct workload *w)
+{
 	char path[128];
 
-	*w = (struct workload){ .world = lmdb_world_new() };
+	(void)lmdb_world_path(w->world, "data.mdb", path, sizeof(path));
+	load_base(w, 0, path);
+	lmdb_faults_watch(path);
+	if (!w->journal)
+		return;
+	(void)lmdb_world_path(w->world, SEGMENT, path, sizeof(path));
+	load_base(w, 1, path);
+	lmdb_faults_watch_second(path);
+}
+
+static void record(struct workload *w, uint64_t seed, bool journal)
+{
+	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = w };
+
+	*w = (struct workload){ .world = lmdb_world_new(), .journal = journal };
 	vec_init(&w->states, SIZE_MAX / sizeof(struct state));
 	prng_init(&w->prng, seed);
 	name_keys(w);
@@ -217,15 +252,17 @@ static void record(struct workload *w, uint64_t seed)
 	w->loop = sim_loop_new(w->sim, "host");
 	w->world->opts.inline_commit = true;
 	w->world->opts.history_ms = 4000;
+	w->world->opts.journal = journal;
+	w->world->opts.journal_segment_bytes = SEGMENT_MIB * MIB;
 	assert_int_equal(store_lmdb_open(w->loop, &w->world->opts, &w->store, NULL), 0);
 	store_follow(w->store, 0, &feed);
 	/* A new store is at revision 1. */
 	(void)vec_push(&w->states, (struct state){ 1, 0 });
-	(void)lmdb_world_path(w->world, "data.mdb", path, sizeof(path));
-	assert_int_equal(file_read(path, &file, NULL), 0);
-	w->base_n = file.n;
-	w->base = buf_take(&file);
-	lmdb_faults_watch(path);
+	while (journal && w->states.n < 2) { /* the first record makes the file */
+		submit(w);
+		assert_true(sim_run_until(w->sim, is_idle, w, WAIT_MS));
+	}
+	watch(w);
 	lmdb_faults_record(true);
 	play(w);
 	close_store(w->sim, w->store);
@@ -239,7 +276,8 @@ static void forget(struct workload *w)
 	sim_free(w->sim);
 	lmdb_world_free(w->world);
 	vec_release(&w->states);
-	free(w->base);
+	for (size_t i = 0; i < FILES; i++)
+		free(w->base[i]);
 }
 
 /* --- the disk ----------------------------------------------------------------------------- */
@@ -294,24 +332,33 @@ static void disk_write_unsynced(struct disk *d, const struct lmdb_op *op, unsign
 	}
 }
 
-/* The disk after the first `end` operations, and the last revision acknowledged by then. */
-static struct disk disk_at(const struct workload *w, const struct lmdb_op *ops, size_t end,
-			   bool syncs_work, struct prng *prng, int64_t *ret_acked)
+/* The last revision acknowledged in the first `end` operations. */
+static int64_t acked_at(const struct lmdb_op *ops, size_t end)
+{
+	int64_t acked = 0;
+
+	for (size_t i = 0; i < end; i++)
+		if (ops[i].kind == LMDB_OP_MARK)
+			acked = ops[i].at;
+	return acked;
+}
+
+/* A file after the first `end` operations. */
+static struct disk disk_at(const struct workload *w, int file, size_t end, bool syncs_work,
+			   struct prng *prng)
 {
 	unsigned mode = (unsigned)prng_below(prng, 4);
 	struct disk d = { NULL, 0 };
-	size_t synced = 0;
+	const struct lmdb_op *ops;
+	size_t synced = 0, n;
 
-	*ret_acked = 0;
-	disk_write(&d, 0, w->base, w->base_n);
-	for (size_t i = 0; i < end; i++) {
-		if (ops[i].kind == LMDB_OP_MARK)
-			*ret_acked = ops[i].at;
-		else if (ops[i].kind == LMDB_OP_SYNC && syncs_work)
+	ops = lmdb_faults_ops(&n);
+	disk_write(&d, 0, w->base[file], w->base_n[file]);
+	for (size_t i = 0; i < end; i++)
+		if (ops[i].kind == LMDB_OP_SYNC && ops[i].file == file && syncs_work)
 			synced = i;
-	}
 	for (size_t i = 0; i < end; i++) {
-		if (ops[i].kind != LMDB_OP_WRITE)
+		if (ops[i].kind != LMDB_OP_WRITE || ops[i].file != file)
 			continue;
 		if (i < synced)
 			disk_write(&d, (size_t)ops[i].at, ops[i].data, ops[i].n);
@@ -449,30 +496,43 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 	return text && str_to_u64(str_from(text), &value) ? value : otherwise;
 }
 
+/* Makes the place what the cut leaves of both files. */
+static void cut(const struct workload *w, struct lmdb_world *place, size_t end, bool syncs_work,
+		struct prng *prng)
+{
+	char path[128];
+	struct disk d = disk_at(w, 0, end, syncs_work, prng);
+
+	disk_save(&d, lmdb_world_path(place, "data.mdb", path, sizeof(path)));
+	free(d.p);
+	assert_int_equal(journal_remove(place->dir, NULL), 0);
+	if (!w->journal)
+		return;
+	assert_int_equal(mkdir(lmdb_world_path(place, "journal", path, sizeof(path)), 0700), 0);
+	d = disk_at(w, 1, end, syncs_work, prng);
+	disk_save(&d, lmdb_world_path(place, SEGMENT, path, sizeof(path)));
+	free(d.p);
+}
+
 static void cut_often(const struct workload *w, struct prng *prng, size_t cuts)
 {
 	struct lmdb_world *place = new_place();
-	char path[128];
 	const struct lmdb_op *ops;
-	struct disk d;
 	size_t nops, end;
-	int64_t acked;
 
 	ops = lmdb_faults_ops(&nops);
-	(void)lmdb_world_path(place, "data.mdb", path, sizeof(path));
 	for (size_t i = 0; i < cuts; i++) {
 		end = prng_below(prng, nops + 1);
-		d = disk_at(w, ops, end, true, prng, &acked);
-		disk_save(&d, path);
-		free(d.p);
-		if (!survives(w, place, acked, i % 8 == 0))
+		cut(w, place, end, true, prng);
+		place->opts.journal = w->journal && prng_below(prng, 2);
+		if (!survives(w, place, acked_at(ops, end), i % 8 == 0))
 			fail_msg("not a state of the store: cut %zu at operation %zu of %zu", i,
 				 end, nops);
 	}
 	lmdb_world_free(place);
 }
 
-static void cut_workloads(uint64_t seed, size_t cuts)
+static void cut_workloads(uint64_t seed, size_t cuts, bool journal)
 {
 	struct workload *w = XNEW(struct workload);
 	struct prng prng;
@@ -482,7 +542,7 @@ static void cut_workloads(uint64_t seed, size_t cuts)
 	prng_init(&prng, seed);
 	for (; cuts; cuts -= n) {
 		n = MIN(cuts, (size_t)CUTS_PER_WORKLOAD);
-		record(w, prng_u64(&prng));
+		record(w, prng_u64(&prng), journal);
 		cut_often(w, &prng, n);
 		forget(w);
 	}
@@ -492,13 +552,19 @@ static void cut_workloads(uint64_t seed, size_t cuts)
 static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSED)
 {
 	cut_workloads(number_from("POWERCUT_SEED", random_u64() >> 32),
-		      number_from("POWERCUTS", CUTS));
+		      number_from("POWERCUTS", CUTS), false);
+}
+
+static void nor_with_a_journal(void **state UNUSED)
+{
+	cut_workloads(number_from("POWERCUT_SEED", random_u64() >> 32),
+		      number_from("POWERCUTS", CUTS), true);
 }
 
 /* With this seed, a workload allocates pages at the end and frees them before it writes them. */
 static void a_file_that_ends_before_free_pages_is_whole(void **state UNUSED)
 {
-	cut_workloads(384114568, CUTS);
+	cut_workloads(384114568, CUTS, false);
 }
 
 /* In a separate process, because LMDB may crash on such a disk. */
@@ -523,26 +589,21 @@ static bool survives_apart(const struct workload *w, struct lmdb_world *place, i
 }
 
 /* The control: if syncs did not work, this test would have to notice. */
-static void a_disk_that_ignores_syncs_is_noticed(void **state UNUSED)
+static void notices_that_syncs_do_not_work(bool journal)
 {
 	struct workload *w = XNEW(struct workload);
 	struct lmdb_world *place = new_place();
 	const struct lmdb_op *ops;
-	size_t nops, noticed = 0;
-	char path[128];
+	size_t nops, end, noticed = 0;
 	struct prng prng;
-	struct disk d;
-	int64_t acked;
 
 	prng_init(&prng, 4711);
-	record(w, 4711);
+	record(w, 4711, journal);
 	ops = lmdb_faults_ops(&nops);
-	(void)lmdb_world_path(place, "data.mdb", path, sizeof(path));
 	for (size_t i = 0; i < CONTROL_CUTS; i++) {
-		d = disk_at(w, ops, prng_below(&prng, nops + 1), false, &prng, &acked);
-		disk_save(&d, path);
-		free(d.p);
-		noticed += !survives_apart(w, place, acked);
+		end = prng_below(&prng, nops + 1);
+		cut(w, place, end, false, &prng);
+		noticed += !survives_apart(w, place, acked_at(ops, end));
 	}
 	assert_true(noticed > 0);
 	lmdb_world_free(place);
@@ -550,10 +611,17 @@ static void a_disk_that_ignores_syncs_is_noticed(void **state UNUSED)
 	free(w);
 }
 
+static void a_disk_that_ignores_syncs_is_noticed(void **state UNUSED)
+{
+	notices_that_syncs_do_not_work(false);
+	notices_that_syncs_do_not_work(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_power_cut_loses_or_tears_an_acknowledged_write),
+		cmocka_unit_test(nor_with_a_journal),
 		cmocka_unit_test(a_file_that_ends_before_free_pages_is_whole),
 		cmocka_unit_test(a_disk_that_ignores_syncs_is_noticed),
 	};

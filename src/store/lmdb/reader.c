@@ -26,6 +26,15 @@ struct answer {
 	struct error err; /* code ERR_OK: none */
 };
 
+/* A range that waits until everything up to `revision` is in data.mdb. */
+struct parked {
+	struct list link;
+	struct answer *answer; /* in no list */
+	struct store_range range; /* its pieces are in the arena */
+	struct arena *arena;
+	int64_t revision;
+};
+
 static void reader_hand_over(const struct answer *a)
 {
 	const struct error *err = a->err.code ? &a->err : NULL;
@@ -77,6 +86,58 @@ static int refresh(struct lmdb_store *s, struct error *err)
 	return lmdb_env_revisions(&s->env, s->view.txn, &s->view.revision, &s->view.compacted, err);
 }
 
+static void answer_range(struct lmdb_store *s, struct answer *a, const struct store_range *range,
+			 struct arena *arena)
+{
+	if (refresh(s, &a->err) == 0)
+		(void)lmdb_read_range(&s->env, &s->view, &s->resources, range, arena, &a->result,
+				      &a->err);
+	if (a->result.n >= FORGET_ITEMS)
+		lmdb_env_forget_pages(&s->env);
+}
+
+/* The revision that the view must have reached, so that the range includes all finished writes. */
+static int64_t revision_for(const struct lmdb_store *s, const struct store_range *range)
+{
+	int64_t newest = lmdb_store_newest(s);
+
+	return range->revision ? MIN(range->revision, newest) : newest;
+}
+
+static void park(struct lmdb_store *s, struct answer *a, const struct store_range *range,
+		 struct arena *arena)
+{
+	struct parked *p = XNEW(struct parked);
+
+	list_remove(&a->link);
+	*p = (struct parked){ .answer = a, .range = *range, .arena = arena };
+	p->range.resource = arena_str(arena, range->resource);
+	p->range.ns = arena_str(arena, range->ns);
+	p->range.after_ns = arena_str(arena, range->after_ns);
+	p->range.after_name = arena_str(arena, range->after_name);
+	p->revision = revision_for(s, range);
+	list_push_back(&s->applier.parked, &p->link);
+	lmdb_applier_kick(s);
+}
+
+void lmdb_reader_unpark(struct lmdb_store *s, const struct error *err)
+{
+	LIST_FOREACH_SAFE (it, &s->applier.parked) {
+		struct parked *p = LIST_ENTRY(it, struct parked, link);
+
+		if (p->revision > s->view.revision && !err)
+			continue;
+		if (p->revision > s->view.revision)
+			p->answer->err = *err;
+		else
+			answer_range(s, p->answer, &p->range, p->arena);
+		list_push_back(&s->answers, &p->answer->link);
+		loop_defer(s->base.loop, &s->answer);
+		list_remove(&p->link);
+		free(p);
+	}
+}
+
 void lmdb_reader_range(struct store *base, const struct store_range *range, struct arena *arena,
 		       void (*done)(void *arg, const struct store_range_result *result,
 				    const struct error *err),
@@ -84,14 +145,14 @@ void lmdb_reader_range(struct store *base, const struct store_range *range, stru
 {
 	struct lmdb_store *s = lmdb_store_of(base);
 	struct answer *a = add_answer(s, arg);
-	int r = refresh(s, &a->err);
 
 	a->range = done;
-	if (r == 0)
-		(void)lmdb_read_range(&s->env, &s->view, &s->resources, range, arena, &a->result,
-				      &a->err);
-	if (a->result.n >= FORGET_ITEMS)
-		lmdb_env_forget_pages(&s->env);
+	if (revision_for(s, range) <= s->view.revision)
+		answer_range(s, a, range, arena);
+	else if (s->applier.failed.code == ERR_IO)
+		a->err = s->applier.failed;
+	else
+		park(s, a, range, arena);
 }
 
 void lmdb_reader_current(struct store *base,
@@ -103,7 +164,7 @@ void lmdb_reader_current(struct store *base,
 
 	a->current = done;
 	(void)refresh(s, &a->err);
-	a->revision = s->view.revision;
+	a->revision = lmdb_store_newest(s);
 }
 
 int lmdb_reader_history(struct store *base, struct str resource, int64_t revision, size_t max_bytes,
@@ -111,7 +172,10 @@ int lmdb_reader_history(struct store *base, struct str resource, int64_t revisio
 {
 	struct lmdb_store *s = lmdb_store_of(base);
 	const struct lmdb_resource *r = lmdb_resources_find(&s->resources, resource);
+	int rc = lmdb_applier_drain(s, err);
 
+	if (rc < 0)
+		return rc;
 	*ret_past = (struct store_past){ .from = MAX(revision, s->view.compacted) };
 	if (!r)
 		return 0;
@@ -158,6 +222,24 @@ static bool replay_one(void *arg, const struct lmdb_change *c, struct str value)
 	return true;
 }
 
+/* Changes that are in the journal only: the feed must not wait for data.mdb. */
+static void replay_backlog(struct replay *p, struct lmdb_store *s)
+{
+	LIST_FOREACH (it, &s->applier.backlog) {
+		const struct journal_record *r = LIST_ENTRY(it, struct journal_record, link);
+
+		for (size_t i = 0; i < r->n; i++) {
+			const struct journal_entry *e = &r->entries[i];
+			struct lmdb_change c = { .revision = e->revision,
+						 .deleted = e->deleted,
+						 .key = e->key };
+
+			if (e->revision > MAX(s->follow_from, s->view.revision))
+				(void)replay_one(p, &c, e->value);
+		}
+	}
+}
+
 static void replay(struct lmdb_store *s)
 {
 	struct replay *p;
@@ -170,11 +252,12 @@ static void replay(struct lmdb_store *s)
 		return;
 	}
 	s->following = true;
-	if (s->follow_from >= s->view.revision)
+	if (s->follow_from >= lmdb_store_newest(s))
 		return;
 	p = XNEW(struct replay);
 	p->store = s;
-	(void)lmdb_history_walk(&s->env, &s->view, s->follow_from, replay_one, p, &err);
+	if (lmdb_history_walk(&s->env, &s->view, s->follow_from, replay_one, p, &err) == 0)
+		replay_backlog(p, s);
 	replay_flush(p);
 	free(p);
 	if (err.code) {

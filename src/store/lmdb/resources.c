@@ -95,12 +95,29 @@ struct lmdb_resource *lmdb_resources_get(struct lmdb_resources *t, struct str na
 	return resources_add(t, name, (uint32_t)t->by_id.n + 1);
 }
 
+static bool resource_key(const struct lmdb_resource *r, char key[static LMDB_KEY_MAX + 1])
+{
+	int n = snprintf(key, LMDB_KEY_MAX + 1, PREFIX "%.*s", STR_ARG(r->name));
+
+	return n >= 0 && n <= LMDB_KEY_MAX;
+}
+
+bool lmdb_resource_fits(const struct lmdb_resource *r)
+{
+	return sizeof(PREFIX) - 1 + r->name.n <= LMDB_KEY_MAX;
+}
+
+int lmdb_resource_get(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn,
+		      int64_t *ret_id)
+{
+	char key[LMDB_KEY_MAX + 1];
+
+	return resource_key(r, key) ? lmdb_meta_get(e, txn, key, ret_id) : MDB_BAD_VALSIZE;
+}
+
 int lmdb_resource_put(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn)
 {
-	char name[LMDB_KEY_MAX + 1];
-	int n = snprintf(name, sizeof(name), PREFIX "%.*s", STR_ARG(r->name));
+	char key[LMDB_KEY_MAX + 1];
 
-	if (n < 0 || n > LMDB_KEY_MAX)
-		return MDB_BAD_VALSIZE;
-	return lmdb_meta_put(e, txn, name, r->id);
+	return resource_key(r, key) ? lmdb_meta_put(e, txn, key, r->id) : MDB_BAD_VALSIZE;
 }

@@ -37,6 +37,13 @@ struct lmdb_resource *lmdb_resources_at(const struct lmdb_resources *t, uint32_t
 /* Finds or adds the resource. Returns NULL if there are STORE_RESOURCES_MAX already. */
 struct lmdb_resource *lmdb_resources_get(struct lmdb_resources *t, struct str name);
 
+/* Reads the id that `meta` has for its name; 0: none. Returns 0 or LMDB's error code. */
+int lmdb_resource_get(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn,
+		      int64_t *ret_id);
+
+/* Whether `meta` can store it: its name is not too long. */
+bool lmdb_resource_fits(const struct lmdb_resource *r);
+
 /* Stores it in `meta`. The committer sets `stored` after the commit. */
 int lmdb_resource_put(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn);
 

@@ -9,6 +9,7 @@
 #include "store/lmdb/store.h"
 
 #include "base/core/mem.h"
+#include "store/lmdb/apply.h"
 #include "store/lmdb/store_impl.h"
 
 enum { DEFAULT_HISTORY_MS = 5 * 60 * 1000 };
@@ -27,8 +28,12 @@ static void store_release(struct lmdb_store *s)
 		mdb_txn_abort(s->view.txn);
 	if (s->spare)
 		mdb_txn_abort(s->spare);
+	if (s->stage)
+		lmdb_stage_close(s->stage);
+	free(s->stage);
 	lmdb_env_close(&s->env);
 	lmdb_resources_release(&s->resources);
+	lmdb_applier_release(s);
 	event_release(&s->wake);
 	buf_release(&s->scratch);
 	free(s->events);
@@ -40,6 +45,7 @@ void lmdb_store_drained(struct lmdb_store *s)
 	void (*closed)(void *arg) = s->closed;
 	void *arg = s->closed_arg;
 
+	lmdb_applier_stop(s);
 	if (!s->inline_commit && !s->read_only) {
 		s->stop = true;
 		event_set(&s->wake);
@@ -125,7 +131,7 @@ static int open_view(struct lmdb_store *s, struct error *err)
 	r = lmdb_env_revisions(&s->env, s->view.txn, &s->view.revision, &s->view.compacted, err);
 	if (r == 0)
 		r = lmdb_resources_load(&s->resources, &s->env, s->view.txn, err);
-	s->assigned = s->view.revision;
+	s->assigned = s->journaled = s->view.revision;
 	return r;
 }
 
@@ -150,6 +156,27 @@ static void set_quota(struct lmdb_store *s, const struct store_lmdb_opts *opts)
 						: lmdb_quota_of_disk(&s->env, s->view.txn);
 }
 
+/* Brings data.mdb up to date with a journal that is there, and begins or removes it. */
+static int open_journal(struct lmdb_store *s, const struct store_lmdb_opts *opts, struct error *err)
+{
+	bool was_there = journal_exists(s->env.dir);
+	int r = lmdb_apply_journal(&s->env, err);
+
+	if (r == 0 && !opts->journal && was_there)
+		r = journal_remove(s->env.dir, err);
+	if (r == 0)
+		r = lmdb_env_set_format(&s->env, opts->journal ? LMDB_FORMAT_JOURNAL : LMDB_FORMAT,
+					err);
+	if (r < 0 || !opts->journal)
+		return r;
+	s->stage = XNEW(struct lmdb_stage);
+	r = lmdb_stage_open(s->stage, &s->env, opts->journal_segment_bytes, err);
+	s->applier.objects = s->stage->objects;
+	if (opts->journal_backlog)
+		s->applier.n_max = opts->journal_backlog;
+	return r;
+}
+
 static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, struct error *err)
 {
 	struct lmdb_env_opts env = { .dir = opts->dir,
@@ -161,7 +188,8 @@ static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, 
 	if (!env.map_size && !env.read_only)
 		env.map_size = default_map_size;
 	r = lmdb_env_open(&s->env, &env, err);
-
+	if (r == 0 && !opts->read_only)
+		r = open_journal(s, opts, err);
 	if (r == 0)
 		r = open_view(s, err);
 	if (r == 0)
@@ -171,7 +199,12 @@ static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, 
 	if (r == 0)
 		r = lmdb_metrics_init(&s->metrics, opts->metrics, err);
 	if (r == 0)
+		r = lmdb_applier_start(s, err);
+	if (r == 0) {
 		r = lmdb_writer_start(s, err);
+		if (r < 0)
+			lmdb_applier_stop(s);
+	}
 	return r;
 }
 
@@ -189,6 +222,7 @@ int store_lmdb_open(struct loop *l, const struct store_lmdb_opts *opts, struct s
 	lmdb_resources_init(&s->resources);
 	lmdb_reader_init(s);
 	lmdb_writer_init(s);
+	lmdb_applier_init(s);
 	if (s->read_only)
 		(void)error_set(&s->broken, ERR_UNAVAILABLE, "%s is open for reading only",
 				opts->dir);

@@ -12,6 +12,10 @@
  * the disk is unknown, so this process never writes the environment again. Recovery is just opening
  * the store: there is no repair step.
  *
+ * With a journal, -ERR_UNAVAILABLE has another cause as well: data.mdb cannot take what is in the
+ * journal already. A read of the newest state waits until it is in data.mdb. A store with a journal
+ * has a format of its own, so that an older devplane does not open it without the journal.
+ *
  * A new store starts at revision 1, as etcd does, because "0" means any revision to clients.
  */
 #ifndef STORE_LMDB_STORE_H
@@ -31,6 +35,15 @@ struct store_lmdb_opts {
 	 * store. For simulations, which have only one thread.
 	 */
 	bool inline_commit;
+	/*
+	 * Acknowledge a write when it is in a journal, a sequential file in the folder `journal`,
+	 * and bring data.mdb up to date later, many writes at a time. With inline_commit both
+	 * happen on the loop's thread. A journal that an earlier process left is applied first,
+	 * with or without this; without, it is then removed.
+	 */
+	bool journal;
+	size_t journal_segment_bytes; /* size of the journal's files; 0: 64 MiB */
+	size_t journal_backlog; /* changes that may be in the journal only; 0: 200,000 */
 	struct metrics *metrics; /* or NULL */
 };
 

@@ -33,8 +33,10 @@ static int open_again(struct store_contract *c, struct error *err)
 static void check_clean(struct store_contract *c)
 {
 	struct store_lmdb_report report;
+	struct error err = { 0 };
 
-	assert_int_equal(store_lmdb_check(lmdb_world_of(c)->dir, &report, NULL), 0);
+	if (store_lmdb_check(lmdb_world_of(c)->dir, &report, &err) < 0)
+		fail_msg("%s", err.msg);
 	if (report.faults)
 		fail_msg("%s", report.text.p);
 	store_lmdb_report_release(&report);
@@ -86,9 +88,9 @@ static void a_newer_format_is_refused(struct store_contract *c)
 	struct error err = { 0 };
 
 	store_contract_close(c);
-	set_meta(c, "format", 2);
+	set_meta(c, "format", 3);
 	assert_int_equal(open_again(c, &err), -ERR_INVALID);
-	assert_non_null(strstr(err.msg, "format 2"));
+	assert_non_null(strstr(err.msg, "format 3"));
 	set_meta(c, "format", 1);
 	store_contract_open(c);
 }
@@ -353,9 +355,14 @@ static const struct store_contract_case extra[] = {
 int main(void)
 {
 	struct store_contract_backend threaded = lmdb_world_threaded, inlined = lmdb_world_inline;
-	const struct store_contract_backend *backends[] = { &threaded, &inlined, NULL };
+	struct store_contract_backend journal = lmdb_world_journal,
+				      journal_inline = lmdb_world_journal_inline;
+	const struct store_contract_backend *backends[] = { &threaded, &inlined, &journal,
+							    &journal_inline, NULL };
 
 	threaded.extra = extra;
 	inlined.extra = extra;
+	journal.extra = extra;
+	journal_inline.extra = extra;
 	return store_contract_run_all("store/store_lmdb", backends);
 }

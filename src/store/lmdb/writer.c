@@ -145,7 +145,7 @@ static void move_view(struct lmdb_store *s, const struct lmdb_batch *b)
 	if (b->revision)
 		s->view.revision = b->revision;
 	s->view.compacted = b->prune.compacted;
-	lmdb_metrics_revisions(&s->metrics, s->view.revision, s->view.compacted);
+	lmdb_metrics_revisions(&s->metrics, lmdb_store_newest(s), s->view.compacted);
 }
 
 void lmdb_writer_plan_prune(struct lmdb_store *s, int64_t oldest_ms)
@@ -170,6 +170,23 @@ static void writer_plan(struct lmdb_store *s, const struct lmdb_batch *b)
 		loop_timer_start(&s->tidy, TIDY_MS);
 }
 
+void lmdb_writer_applied(struct lmdb_store *s, const struct lmdb_batch *b)
+{
+	move_view(s, b);
+	writer_plan(s, b);
+	finish_compactions(s, b);
+}
+
+/* With a journal: the batch is durable, and its record is to be applied. */
+static void keep_record(struct lmdb_store *s, struct lmdb_batch *b)
+{
+	if (!b->record)
+		return;
+	s->journaled = b->revision;
+	lmdb_metrics_revisions(&s->metrics, s->journaled, s->view.compacted);
+	lmdb_applier_add(s, TAKE(b->record));
+}
+
 static void writer_begin(struct lmdb_store *s);
 
 static void writer_finish(struct lmdb_store *s)
@@ -183,10 +200,14 @@ static void writer_finish(struct lmdb_store *s)
 	list_init(&writes);
 	list_splice_back(&writes, &s->batch.writes);
 	s->running = false;
-	move_view(s, &b);
 	if (b.result == -ERR_IO)
 		s->broken = b.err;
-	writer_plan(s, &b);
+	if (s->stage)
+		keep_record(s, &b);
+	else
+		move_view(s, &b);
+	if (!s->stage)
+		writer_plan(s, &b);
 	LIST_FOREACH (it, &writes)
 		resolve_next(LIST_ENTRY(it, struct store_write, link));
 	if (!s->inline_commit)
@@ -194,7 +215,8 @@ static void writer_finish(struct lmdb_store *s)
 	else
 		lmdb_writer_kick(s);
 	writer_deliver(s, &writes, b.revision);
-	finish_compactions(s, &b);
+	if (!s->stage)
+		finish_compactions(s, &b);
 	acknowledge(s, &writes, &b.err);
 }
 
@@ -208,10 +230,9 @@ static void on_finished(struct loop_msg *m)
 
 /* --- starting a batch ------------------------------------------------------------------- */
 
-static void fail_waiting(struct lmdb_store *s)
+static void fail_waiting(struct lmdb_store *s, struct error err)
 {
 	struct list writes;
-	struct error err = s->broken;
 
 	list_init(&writes);
 	list_splice_back(&writes, &s->waiting);
@@ -243,19 +264,16 @@ static void take_writes(struct lmdb_store *s)
 
 static bool has_work(const struct lmdb_store *s)
 {
+	if (s->stage)
+		return !list_empty(&s->applier.done) ||
+		       (!list_empty(&s->waiting) && !lmdb_applier_is_full(s));
 	return !list_empty(&s->waiting) || !list_empty(&s->compactions) ||
 	       (s->prune_now && !s->closing);
 }
 
-static void make_batch(struct lmdb_store *s)
+void lmdb_writer_plan_batch(struct lmdb_store *s, struct lmdb_batch *b)
 {
-	struct lmdb_batch *b = &s->batch;
-	int64_t now = lmdb_store_now(s);
-
-	*b = (struct lmdb_batch){ .now_ms = now, .snapshot = s->spare };
-	list_init(&b->writes);
-	take_writes(s);
-	b->prune.before_ms = now - s->history_ms;
+	b->prune.before_ms = b->now_ms - s->history_ms;
 	b->prune.quota = s->quota;
 	b->prune.budget = b->n ? MIN(PRUNE_AT_LEAST + PRUNE_PER_WRITE * b->n, STORE_PRUNE_MAX)
 			       : STORE_PRUNE_MAX;
@@ -266,9 +284,44 @@ static void make_batch(struct lmdb_store *s)
 	s->prune_now = false;
 }
 
+static void make_batch(struct lmdb_store *s)
+{
+	struct lmdb_batch *b = &s->batch;
+
+	*b = (struct lmdb_batch){ .now_ms = lmdb_store_now(s), .snapshot = s->spare };
+	list_init(&b->writes);
+	if (!s->stage) {
+		take_writes(s);
+		lmdb_writer_plan_batch(s, b);
+		return;
+	}
+	b->snapshot = NULL; /* the applier's */
+	b->prune.quota = s->quota;
+	lmdb_applier_hand_over(s);
+	if (!lmdb_applier_is_full(s))
+		take_writes(s);
+}
+
+/* Runs the batch on the calling thread. */
+static void run_batch(struct lmdb_store *s)
+{
+	if (s->stage)
+		lmdb_stage_run(s->stage, &s->batch, &s->env);
+	else
+		lmdb_batch_run(&s->batch, &s->env, &s->scratch);
+}
+
+/* Why no batch can be written now; NULL: one can. */
+static const struct error *why_not(const struct lmdb_store *s)
+{
+	if (s->broken.code)
+		return &s->broken;
+	return s->applier.failed.code ? &s->applier.failed : NULL;
+}
+
 static void writer_begin(struct lmdb_store *s)
 {
-	if (s->running || s->broken.code || !has_work(s))
+	if (s->running || why_not(s) || !has_work(s))
 		return;
 	make_batch(s);
 	s->running = true;
@@ -284,15 +337,17 @@ static void on_start(struct loop_task *t)
 
 	writer_begin(s);
 	if (s->running && s->inline_commit) {
-		lmdb_batch_run(&s->batch, &s->env, &s->scratch);
+		run_batch(s);
 		writer_finish(s);
 		return;
 	}
-	if (s->broken.code && !s->running) {
-		fail_waiting(s);
+	if (why_not(s) && !s->running)
+		fail_waiting(s, *why_not(s));
+	if (s->broken.code && !s->running)
 		fail_compactions(s);
-	}
-	if (s->closing && !s->running && !s->base.pending && list_empty(&s->compactions))
+	lmdb_applier_kick(s);
+	if (s->closing && !s->running && !s->base.pending && list_empty(&s->compactions) &&
+	    lmdb_applier_is_idle(s))
 		lmdb_store_drained(s);
 }
 
@@ -314,7 +369,7 @@ static void run_committer(void *arg)
 		event_reset(&s->wake);
 		if (s->stop)
 			return;
-		lmdb_batch_run(&s->batch, &s->env, &s->scratch);
+		run_batch(s);
 		loop_post(s->base.loop, &s->finished);
 	}
 }
@@ -397,7 +452,7 @@ void lmdb_writer_compact(struct store *base, int64_t revision,
 	struct lmdb_store *s = lmdb_store_of(base);
 	struct compaction *c = XNEW(struct compaction);
 
-	*c = (struct compaction){ .revision = MIN(revision, s->view.revision),
+	*c = (struct compaction){ .revision = MIN(revision, lmdb_store_newest(s)),
 				  .done = done,
 				  .arg = arg };
 	list_push_back(&s->compactions, &c->link);
