@@ -138,6 +138,7 @@ static int open_lmdb(struct server *s, struct error *err)
 					.history_ms = s->opts.history_ms,
 					.history_bytes = s->opts.history_bytes,
 					.quota_bytes = s->opts.store_quota_bytes,
+					.journal = s->opts.store_journal,
 					.inline_commit = s->opts.simulated,
 					.metrics = s->metrics };
 

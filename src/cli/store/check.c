@@ -83,7 +83,9 @@ const struct command cmd_store_check = {
 	.name = "check",
 	.summary = "verify that a store is intact",
 	.about = "Reads all objects and their history, and verifies the references between them. "
-		 "Prints a summary, and fails if something is wrong. The server can keep running.",
+		 "Prints a summary, and fails if something is wrong. The server can keep running. "
+		 "If a server was killed and has left writes in its journal, start it or make a "
+		 "backup first.",
 	.examples = "devplane store check --data-dir /var/lib/devplane\n"
 		    "devplane store check -d /var/lib/devplane -o json",
 	.flags = flags,

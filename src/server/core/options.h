@@ -66,6 +66,7 @@ struct server_opts {
 	int64_t event_ttl_ms, history_ms;
 	size_t history_bytes; /* limit for superseded versions; 0: no limit; not with etcd */
 	int64_t store_quota_bytes; /* 0: no limit; -1: depends on free disk space; not with etcd */
+	bool store_journal; /* see store/lmdb/store.h; not with etcd */
 	size_t watch_cache_bytes;
 	int64_t request_timeout_ms; /* 60 s */
 	int64_t min_request_timeout_ms; /* for watches: 30 minutes */
