@@ -33,7 +33,10 @@ int lmdb_apply_journal(const struct lmdb_env *e, struct error *err);
  */
 int lmdb_apply_wait(const char *dir, struct error *err);
 
-/* Sets err if a stopped server has left changes that are only in the journal. */
+/*
+ * The same for tools that only read: -ERR_CONFLICT if a stopped server has left changes that are
+ * only in the journal.
+ */
 int lmdb_apply_check(const char *dir, struct error *err);
 
 #endif

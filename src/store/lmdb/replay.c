@@ -229,8 +229,10 @@ int lmdb_apply_check(const char *dir, struct error *err)
 	if (!journal_exists(dir))
 		return 0;
 	r = try_lock(dir, &lock, err);
-	if (r < 0 || lock < 0)
+	if (r < 0)
 		return r;
+	if (lock < 0)
+		return wait_for_server(dir, err);
 	r = read_ends(dir, false, &applied, &last, err);
 	(void)close(lock);
 	if (r == 0 && last > applied)
