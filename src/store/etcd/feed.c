@@ -6,6 +6,11 @@
  *
  * The revision in a response's header is useless: while the watch catches up, it is etcd's
  * revision, not that of the last event.
+ *
+ * Answers to our own writes show changes too, and earlier: etcd delays the events of a watch by up
+ * to 100 ms if more than 128 come at once. A transaction has a revision of its own. So while the
+ * answers have every revision after the delivered one, their writes are delivered from them, and
+ * the watch's events of the same revisions are ignored.
  */
 #include "store/etcd/feed.h"
 
@@ -49,6 +54,7 @@ static void close_stream(struct etcd_feed *f)
 static void stop_feed(struct etcd_feed *f)
 {
 	f->following = false;
+	loop_task_cancel(&f->answered);
 	loop_timer_stop(&f->retry);
 	loop_timer_stop(&f->lag);
 	close_stream(f);
@@ -94,25 +100,47 @@ static void add_event(struct etcd_feed *f, const struct etcd_change *change)
 	(void)vec_push(&f->events, e);
 }
 
-/* Delivers the first n changes, which include all of their last revision. */
-static void feed_deliver(struct etcd_feed *f, size_t n)
+/* Delivers the events, which are all up to the revision. */
+static void feed_deliver(struct etcd_feed *f, int64_t revision)
 {
 	struct store_feed to = f->to;
 
-	if (n == 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (f->changes.v[i].revision > f->delivered)
-			add_event(f, &f->changes.v[i]);
-	f->delivered = MAX(f->delivered, f->changes.v[n - 1].revision);
+	f->delivered = revision;
 	if (f->delivered_events)
 		metrics_counter_add(f->delivered_events, f->events.n);
-	to.on_events(to.arg, f->events.v, f->events.n, f->delivered);
+	to.on_events(to.arg, f->events.v, f->events.n, revision);
 	for (size_t i = 0; i < f->events.n; i++)
 		bytes_unref(f->events.v[i].value);
 	f->events.n = 0;
 	if (f->following)
-		etcd_writes_delivered(f->writes, f->delivered);
+		etcd_writes_delivered(f->writes, revision);
+}
+
+/* Goes on with our own writes, as far as their answers show every revision. */
+static void deliver_answered(struct loop_task *t)
+{
+	struct etcd_feed *f = CONTAINER_OF(t, struct etcd_feed, answered);
+	int64_t revision = f->delivered;
+	struct store_event e;
+
+	for (struct list *at = NULL; etcd_writes_next(f->writes, &at, revision, &e);) {
+		revision = e.revision;
+		(void)vec_push(&f->events, e);
+	}
+	if (revision > f->delivered)
+		feed_deliver(f, revision);
+}
+
+/* Delivers the first n changes, which include all of their last revision. */
+static void deliver_changes(struct etcd_feed *f, size_t n)
+{
+	if (n == 0 || f->changes.v[n - 1].revision <= f->delivered)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (f->changes.v[i].revision > f->delivered)
+			add_event(f, &f->changes.v[i]);
+	loop_defer(etcd_client_loop(f->client), &f->answered);
+	feed_deliver(f, f->changes.v[n - 1].revision);
 }
 
 /* Returns how many of the changes belong to complete revisions. */
@@ -166,7 +194,7 @@ static void on_changes(struct etcd_feed *f, const Etcd__WatchResponse *m)
 				       });
 	}
 	n = feed_complete(f, m->fragment);
-	feed_deliver(f, n);
+	deliver_changes(f, n);
 	/* The follower may have stopped the feed. */
 	if (f->stream == stream)
 		keep_rest(f, n);
@@ -359,7 +387,7 @@ static int feed_add_metrics(struct etcd_feed *f, struct metrics *m, struct error
 	};
 	const struct metrics_spec events = {
 		.name = "etcd_feed_events_total",
-		.help = "Object changes received from the watch on etcd.",
+		.help = "Object changes that the watch on etcd or answers to writes have shown.",
 		.type = METRICS_COUNTER,
 	};
 	struct metrics_family *family;
@@ -382,6 +410,8 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 		   struct str prefix, struct metrics *m, struct error *err)
 {
 	*f = (struct etcd_feed){ .client = client, .writes = writes, .prefix = prefix };
+	loop_task_init(&f->answered, deliver_answered);
+	writes->answered = &f->answered;
 	loop_timer_init(&f->retry, etcd_client_loop(client), feed_on_retry);
 	loop_timer_init(&f->lag, etcd_client_loop(client), on_lag);
 	f->backoff = (struct backoff){ .initial_ms = BACKOFF_INITIAL_MS,

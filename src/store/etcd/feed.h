@@ -1,5 +1,6 @@
 /*
- * etcd_feed - delivers every change in etcd, once, in order, from one watch.
+ * etcd_feed - delivers every change in etcd, once, in order, from one watch and from the answers to
+ * our own writes.
  *
  * The watch covers all keys of etcd, not only ours, so it shows every revision, and the revision of
  * the last event is how far the feed has got. Changes of other keys only advance that revision. If
@@ -39,6 +40,7 @@ struct etcd_feed {
 	bool following;
 	int64_t delivered; /* everything up to this revision was delivered */
 	struct grpc_call *stream; /* NULL: not open */
+	struct loop_task answered; /* delivers writes whose answers have come */
 	struct loop_timer retry;
 	struct backoff backoff;
 	int64_t down_since; /* ms: when it stopped working; INT64_MAX: it works */

@@ -162,6 +162,7 @@ static void a_write_waits_for_the_feed_that_follows_a_lost_one(void **state)
 	struct etcd_world_write write;
 
 	z->world.hold_events = true;
+	(void)etcd_world_change(&z->world, POD("theirs"), "0");
 	etcd_client_world_put(&z->client, &write, "a", "1", 0);
 	etcd_world_run(&z->world, 100);
 	assert_false(write.done);

@@ -155,6 +155,8 @@ static void land(struct etcd_write *rec, enum etcd_verdict verdict, int64_t revi
 	leave_flight(rec);
 	if (rec->all->following && rec->all->delivered < rec->reached) {
 		wait_for_feed(rec);
+		if (verdict == VERDICT_SUCCEEDED)
+			loop_defer(etcd_client_loop(rec->all->client), rec->all->answered);
 		return;
 	}
 	etcd_write_judge(rec, rec->all->following);

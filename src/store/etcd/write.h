@@ -8,7 +8,8 @@
  * revision is known.
  *
  * While the feed runs, a write ends when the feed has delivered everything up to the revision of
- * etcd's answer: its own event if it succeeded, the conflicting change if not.
+ * etcd's answer: its own event if it succeeded, the conflicting change if not. The feed may take
+ * the write's event from that answer.
  *
  * An answer of etcd proves:
  *  - "succeeded": written, at the revision of the answer.
@@ -65,6 +66,7 @@ struct etcd_writes {
 	struct error refusal; /* why etcd rejected the last write; code 0: it did not */
 	int64_t refused_at; /* ms */
 	struct loop_task *ended; /* deferred whenever a write has ended; or NULL */
+	struct loop_task *answered; /* the feed's: deferred when a write has succeeded */
 };
 
 /* `prefix` must outlive it. */
@@ -98,6 +100,14 @@ void etcd_writes_unfollow(struct etcd_writes *ws);
  */
 struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
 				      struct str *value);
+
+/*
+ * Finds our write that made the change right after `revision`, if etcd has answered it. Returns
+ * false if none is known; else *ret_event is to be delivered, with a reference to the value. *at is
+ * where the search goes on: NULL in the first of several calls with rising revisions.
+ */
+bool etcd_writes_next(struct etcd_writes *ws, struct list **at, int64_t revision,
+		      struct store_event *ret_event);
 
 /* Everything up to the revision has been delivered. */
 void etcd_writes_delivered(struct etcd_writes *ws, int64_t revision);

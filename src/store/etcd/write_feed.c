@@ -114,16 +114,49 @@ static uint64_t stamp_of(struct etcd_writes *ws, struct str key, int64_t revisio
 	return stamp;
 }
 
-struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
-				      struct str *value)
+/* Notes a change in all our writes of the key. Returns the one that made it, or NULL. */
+static struct etcd_write *note_all(struct etcd_writes *ws, struct str key, int64_t revision,
+				   uint64_t stamp)
 {
-	uint64_t stamp = stamp_of(ws, key, revision, value);
 	struct etcd_write *maker = NULL;
 
 	for (struct etcd_write *rec = map_get(&ws->keys, key); rec; rec = rec->older)
 		if (note_change(rec, revision, stamp))
 			maker = rec;
+	return maker;
+}
+
+struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
+				      struct str *value)
+{
+	struct etcd_write *maker = note_all(ws, key, revision, stamp_of(ws, key, revision, value));
+
 	return maker ? maker->w : NULL;
+}
+
+/* Whether etcd's answer says which change the write has made. The deletion of no key makes none. */
+static bool is_proven(const struct etcd_write *rec)
+{
+	return rec->verdict == VERDICT_SUCCEEDED && (rec->w->value || rec->expected);
+}
+
+bool etcd_writes_next(struct etcd_writes *ws, struct list **at, int64_t revision,
+		      struct store_event *ret_event)
+{
+	for (*at = *at ? *at : ws->landed.next; *at != &ws->landed; *at = (*at)->next) {
+		struct etcd_write *rec = LIST_ENTRY(*at, struct etcd_write, link);
+
+		if (rec->reached > revision + 1)
+			return false;
+		if (rec->reached != revision + 1 || !is_proven(rec))
+			continue;
+		(void)note_all(ws, str_of(rec->key, rec->nkey), rec->reached, rec->stamp);
+		*ret_event = (struct store_event){ rec->w->key, rec->reached, .write = rec->w };
+		if (rec->w->value)
+			ret_event->value = bytes_ref(rec->w->value);
+		return true;
+	}
+	return false;
 }
 
 void etcd_writes_delivered(struct etcd_writes *ws, int64_t revision)
