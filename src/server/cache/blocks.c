@@ -40,14 +40,25 @@ static bool lies_behind(struct str key, struct str sought, bool behind)
 	return c < 0 || (behind && c == 0);
 }
 
+/*
+ * Searches fetch the two keys ahead of which one comes next: each key is elsewhere in memory, and
+ * waiting for them took most of the time.
+ */
+static size_t middle(size_t low, size_t high)
+{
+	return low + (high - low) / 2;
+}
+
 /* The block that contains the place, or ends with it; 0 if it is before all. */
 static size_t find_block(const struct resource_blocks *b, struct str key, bool behind)
 {
 	size_t low = 0, high = b->n;
 
 	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+		size_t mid = middle(low, high);
 
+		__builtin_prefetch(b->v[middle(low, mid)].first.p);
+		__builtin_prefetch(b->v[MIN(middle(mid + 1, high), b->n - 1)].first.p);
 		if (lies_behind(b->v[mid].first, key, behind))
 			low = mid + 1;
 		else
@@ -66,8 +77,10 @@ static size_t find_in(const struct resource_block *k, struct str key, bool behin
 	size_t low = 0, high = k->n;
 
 	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+		size_t mid = middle(low, high);
 
+		__builtin_prefetch(k->key[middle(low, mid)]);
+		__builtin_prefetch(k->key[MIN(middle(mid + 1, high), (size_t)k->n - 1)]);
 		if (lies_behind(key_at(k, mid), key, behind))
 			low = mid + 1;
 		else
