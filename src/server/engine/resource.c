@@ -149,6 +149,7 @@ static struct resource_space *space_new(struct resource *r, const struct object 
 
 static void drop_lists(struct resource *r, struct resource_space *s)
 {
+	resource_unshow(r);
 	if (r->all) {
 		resource_snapshot_unref(r->all);
 		r->all = NULL;

@@ -59,6 +59,8 @@ struct resource {
 	struct resource_blocks loading; /* the objects read so far by a load that is under way */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
 	struct resource_snapshot *all; /* the same as in resource_space, over all namespaces */
+	/* The complete list that lanes may read (looks.h); or NULL. */
+	_Atomic(struct resource_snapshot *) shown;
 	struct map tips; /* key -> its newest pending write */
 	struct ring ring;
 	uint64_t batch; /* first chunk of the current batch */
@@ -99,6 +101,9 @@ struct object *resource_put(struct resource *r, struct object *o);
 
 /* Removes the key's object and returns it with its reference; or NULL. */
 struct object *resource_remove(struct resource *r, struct str key);
+
+/* Withdraws the list that resource_show() has published. */
+void resource_unshow(struct resource *r);
 
 /* Replaces the objects by those in `loading`. */
 void resource_swap(struct resource *r);

@@ -18,6 +18,7 @@
 #include "base/core/random.h"
 #include "net/loop/io_threads.h"
 #include "net/sim/sim.h"
+#include "server/engine/looks.h"
 #include "server/engine/sequencer.h"
 #include "server/testing/state_world.h"
 #include "store/lmdb/store.h"
@@ -195,6 +196,7 @@ struct scene {
 	int64_t deadline;
 	bool begun;
 	atomic_size_t writing; /* writers that have not finished */
+	atomic_size_t lists; /* that lanes have read */
 	atomic_size_t wrong; /* asserts are for the main thread */
 };
 
@@ -240,6 +242,25 @@ static int64_t look(struct scene *s, size_t lane, size_t pod)
 	return revision;
 }
 
+/* If the state shows a list, it is one: in order, and each pod is whole. */
+static void look_at_list(struct scene *s, size_t lane)
+{
+	struct looks l = { .lane = lane };
+	struct object *const *v;
+	size_t n = looks_list(&l, s->pods, STR("a"), &v);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t number = PODS;
+
+		check(s, i == 0 || str_cmp(v[i - 1]->key, v[i]->key) < 0);
+		check(s, str_to_u64(str_skip(object_name(v[i]), strlen("pod-")), &number));
+		check(s, is_intact(v[i], number));
+	}
+	if (!l.failed)
+		(void)atomic_fetch_add(&s->lists, 1);
+	looks_release(&l);
+}
+
 /* It has visited all lanes. */
 static void on_home(struct loop_msg *m)
 {
@@ -261,6 +282,7 @@ static void on_hop(struct loop_msg *m)
 	check(s, look(s, w->at, w->pod) == w->revision);
 	for (size_t i = 0; i < GLANCES; i++)
 		(void)look(s, w->at, prng_below(&w->prng, PODS));
+	look_at_list(s, w->at);
 	w->at = (w->at + 1) % LANES;
 	m->fn = w->at == w->home ? on_home : on_hop;
 	loop_post(s->world.lanes[w->at], m);
@@ -291,6 +313,7 @@ static void run_write(struct state *st UNUSED, struct job *j)
 	struct str name = str_from(pod_name(buffer, w->pod));
 	struct json *tree = state_world_pod(&w->arena, "a", buffer, NULL, NULL);
 
+	resource_show(r);
 	w->write = (struct state_write){ .done = on_written };
 	if (state_write(&w->write, r, STR("a"), name, resource_tip(r, STR("a"), name),
 			w->deletes ? NULL : tree, &w->arena, NULL) == 0)
@@ -390,6 +413,7 @@ static void every_lane_sees_acknowledged_writes_on_threads(void **state UNUSED)
 	assert_int_equal(io_threads_run(threads, NULL), 0);
 	assert_true(s->world.stopped);
 	assert_int_equal(atomic_load(&s->wrong), 0);
+	assert_true(atomic_load(&s->lists) > 0);
 
 	state_free(s->world.state);
 	for (size_t i = 0; i < WRITERS; i++)
