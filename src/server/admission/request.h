@@ -20,6 +20,7 @@
 #include "server/request/request.h"
 
 struct flow_ticket;
+struct looks;
 struct server;
 
 /* The requested operation as upstream defines it: a Binding or an Eviction is a CREATE. */
@@ -52,6 +53,8 @@ struct admission_request {
 	int64_t deadline_ns; /* of the request, monotonic clock */
 	bool dry_run;
 	bool base_pending; /* the object that the decision is based on is not committed yet */
+	/* While the write is drafted: what the plugins have read. NULL: on the state's loop. */
+	struct looks *looks;
 
 	/* --- progress: set by plugins/table.c ----------------------------------------- */
 	enum admission_op op;
@@ -116,6 +119,26 @@ void admission_check_deadline(struct admission_request *req);
  * not, a rejection must wait for them.
  */
 bool admission_is_current(const struct admission_request *req);
+
+/* --- other objects ---------------------------------------------------------------------- */
+
+/*
+ * Plugins that run for drafts, too, read other objects by these two functions. On the state's loop
+ * the functions return the tip, because this write is committed after pending ones. If an object
+ * has a pending deletion, admission_object() returns the committed one, because nobody can know yet
+ * that it is gone; admission_objects() leaves it out. For a draft they return committed objects,
+ * and the state uses the draft only if these are unchanged and have no pending write
+ * (engine/looks.h).
+ *
+ * Everything is borrowed until control returns to the loop. ns and name must live as long as the
+ * try.
+ */
+struct object *admission_object(struct admission_request *req, const struct schema_kind *kind,
+				struct str ns, struct str name);
+
+/* Those of one namespace (empty: all), in key order. */
+size_t admission_objects(struct admission_request *req, const struct schema_kind *kind,
+			 struct str ns, struct object *const **ret_v);
 
 /* --- memory --------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * in_namespace - all objects of a kind in one namespace, such as its quotas or limit ranges.
+ * in_namespace - all objects of a kind in one namespace, such as its quotas.
  */
 #ifndef SERVER_ENGINE_IN_NAMESPACE_H
 #define SERVER_ENGINE_IN_NAMESPACE_H

@@ -1,7 +1,5 @@
 /*
- * The account is parsed only here, when a pod is created. Pending writes of the account count,
- * because the pod is written after them. If the account has a pending deletion, the committed
- * account is used, because nobody can know yet that it is gone. A namespace without a "default"
+ * The account is parsed only here, when a pod is created. A namespace without a "default"
  * account is not a reason to reject the pod, but has an effect that is as grave: the pod gets no
  * token. So, like a rejection, it is not decided while another server may have created the
  * account.
@@ -297,12 +295,9 @@ static int check_mirror(const struct json *pod, struct error *err)
 
 static struct object *find_account(struct admission_request *req, struct str name)
 {
-	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
-							      STR("serviceaccounts"));
-	struct resource *r = state_resource(req->state, kind);
-	struct object *tip = resource_tip(r, req->ns, name);
-
-	return tip ? tip : resource_get(r, req->ns, name);
+	return admission_object(req,
+				schema_find_resource(STR(""), STR("v1"), STR("serviceaccounts")),
+				req->ns, name);
 }
 
 static int refuse_missing(struct admission_request *req, struct str name, struct error *err)

@@ -61,53 +61,35 @@ int admit_toleration_seconds(struct admission_request *req, const struct json *o
 
 /* --- classes -------------------------------------------------------------------------------- */
 
-struct search {
-	struct resource *resource;
-	struct arena *arena;
-	const char *const *marks; /* annotations that mark a default */
-	struct object *found;
-};
-
-static bool is_marked(const struct search *s, struct object *o)
+/* `marks`: annotations that mark a default. */
+static bool is_marked(struct admission_request *req, const struct object *o,
+		      const char *const *marks)
 {
 	const struct json *notes;
 	struct json *tree = NULL;
 
-	(void)object_tree(o, s->arena, &tree, NULL);
+	(void)object_tree(o, req->write->arena, &tree, NULL);
 	notes = json_getz(json_getz(tree, "metadata"), "annotations");
-	for (const char *const *mark = s->marks; *mark; mark++)
+	for (const char *const *mark = marks; *mark; mark++)
 		if (str_eqz(json_text_at(notes, *mark), "true"))
 			return true;
 	return false;
 }
 
-/* Picks the newest; among equal times the first by name. */
-static void defaults_look(void *arg, const struct list_result *result,
-			  const struct error *err UNUSED)
-{
-	struct search *s = arg;
-
-	for (size_t i = 0; result && i < result->n; i++) {
-		struct object *o = resource_tip(s->resource, STR(""), result->items[i]->key);
-
-		if (o && is_marked(s, o) && (!s->found || o->created_s > s->found->created_s))
-			s->found = o;
-	}
-}
-
-/* The name of the default class, or empty. */
+/* The name of the default class, or empty: the newest; among equal times the first by name. */
 static struct str default_class(struct admission_request *req, const char *group,
 				const char *resource, const char *const *marks)
 {
 	const struct schema_kind *kind = schema_find_resource(str_from(group), STR("v1"),
 							      str_from(resource));
-	struct search s = { .resource = state_resource(req->state, kind),
-			    .arena = req->write->arena,
-			    .marks = marks };
-	struct list_query q = { 0 };
+	const struct object *found = NULL;
+	struct object *const *v;
+	size_t n = admission_objects(req, kind, STR(""), &v);
 
-	resource_list(s.resource, &q, req->write->arena, defaults_look, &s);
-	return s.found ? arena_str(req->write->arena, s.found->key) : STR_NULL;
+	for (size_t i = 0; i < n; i++)
+		if (is_marked(req, v[i], marks) && (!found || v[i]->created_s > found->created_s))
+			found = v[i];
+	return found ? arena_str(req->write->arena, found->key) : STR_NULL;
 }
 
 int admit_storage_class(struct admission_request *req, const struct json *old UNUSED,

@@ -1,34 +1,37 @@
 /*
- * A namespace without limit ranges costs one map lookup. Otherwise its limit ranges are parsed,
- * as they are few and small.
+ * If the cluster has limit ranges, those of the namespace are parsed, as they are few and small.
  */
 #include "server/plugins/limits.h"
 
 #include "api/quota/limit_range.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
-#include "server/engine/in_namespace.h"
 
-static struct resource *ranges(const struct admission_request *req)
+static const struct schema_kind *range_kind(void)
 {
-	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
-							      STR("limitranges"));
+	return schema_find_resource(STR(""), STR("v1"), STR("limitranges"));
+}
 
-	return state_resource(req->state, kind);
+bool admit_limits_fills(const struct admission_request *req)
+{
+	struct str sub = req->write->subresource;
+
+	if (req->write->kind->group.n || !str_eq(req->write->kind->resource, STR("pods")))
+		return false;
+	return sub.n ? req->op == ADMIT_UPDATE && str_eq(sub, STR("resize"))
+		     : req->op == ADMIT_CREATE;
+}
+
+static bool is_volume_claim(const struct admission_request *req)
+{
+	return !req->write->kind->group.n && !req->write->subresource.n &&
+	       str_eq(req->write->kind->resource, STR("persistentvolumeclaims"));
 }
 
 bool admit_limits_concerns(const struct admission_request *req)
 {
-	struct str sub = req->write->subresource;
-	bool pods = str_eq(req->write->kind->resource, STR("pods"));
-
-	if (req->write->kind->group.n || !req->ns.n || !resource_count(ranges(req)))
-		return false;
-	if (sub.n)
-		return pods && req->op == ADMIT_UPDATE && str_eq(sub, STR("resize"));
-	if (pods)
-		return req->op == ADMIT_CREATE;
-	return str_eq(req->write->kind->resource, STR("persistentvolumeclaims"));
+	return resource_count(state_resource(req->state, range_kind())) &&
+	       (admit_limits_fills(req) || is_volume_claim(req));
 }
 
 static bool is_deleted(const struct json *old)
@@ -40,14 +43,14 @@ int admit_limits_fill(struct admission_request *req, const struct json *old, str
 		      struct error *err)
 {
 	struct arena *a = req->write->arena;
-	struct object **v = NULL;
+	struct object *const *v;
 	struct json *range;
 	size_t n;
 	int r = 0;
 
-	if (!object || is_deleted(old) || !str_eq(req->write->kind->resource, STR("pods")))
+	if (!object || is_deleted(old))
 		return 0;
-	n = in_namespace(ranges(req), req->ns, a, &v);
+	n = admission_objects(req, range_kind(), req->ns, &v);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = object_tree(v[i], a, &range, err);
 		if (r == 0)
@@ -61,14 +64,14 @@ int admit_limits_check(struct admission_request *req, const struct json *old, st
 {
 	bool pods = str_eq(req->write->kind->resource, STR("pods"));
 	struct arena *a = req->write->arena;
-	struct object **v = NULL;
+	struct object *const *v;
 	struct json *range;
 	size_t n;
 	int r = 0;
 
 	if (!object || is_deleted(old))
 		return 0;
-	n = in_namespace(ranges(req), req->ns, a, &v);
+	n = admission_objects(req, range_kind(), req->ns, &v);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = object_tree(v[i], a, &range, err);
 		if (r < 0)

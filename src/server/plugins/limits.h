@@ -14,12 +14,16 @@ struct error;
 struct json;
 struct admission_request;
 
-/* True for pods that are created or resized, and for volume claims that are created or updated. */
-bool admit_limits_concerns(const struct admission_request *req);
-
+/* True for pods that are created or resized: they get defaults. */
+bool admit_limits_fills(const struct admission_request *req);
 int admit_limits_fill(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);
 
+/*
+ * True for these and for volume claims that are created or updated, if there are limit ranges. On
+ * the state's loop.
+ */
+bool admit_limits_concerns(const struct admission_request *req);
 /* -ERR_FORBIDDEN. */
 int admit_limits_check(struct admission_request *req, const struct json *old, struct json *object,
 		       struct error *err);

@@ -4,46 +4,39 @@
 #include "server/admission/request.h"
 #include "server/plugins/priority.h"
 
-static struct resource *classes_of(const struct admission_request *req)
+static const struct schema_kind *class_kind(void)
 {
-	return state_resource(req->state, schema_find_resource(STR("scheduling.k8s.io"), STR("v1"),
-							       STR("priorityclasses")));
+	return schema_find_resource(STR("scheduling.k8s.io"), STR("v1"), STR("priorityclasses"));
 }
 
-struct search {
-	struct admission_request *req;
-	struct json *found;
-};
-
-static void look_for_default(void *arg, const struct list_result *result,
-			     const struct error *err UNUSED)
+/* The tree of a class that is marked as default; else NULL. Other classes are not parsed. */
+static const struct json *if_default(struct admission_request *req, const struct object *o)
 {
-	struct search *s = arg;
+	struct json *class = NULL;
 
-	for (size_t i = 0; result && i < result->n; i++) {
-		struct object *tip = resource_tip(classes_of(s->req), STR(""),
-						  result->items[i]->key);
-		struct json *class = NULL;
-
-		/* Other classes are not parsed for each new pod. */
-		if (tip && str_find(bytes_str(tip->json), STR("\"globalDefault\":true")) >= 0)
-			(void)object_tree(tip, s->req->write->arena, &class, NULL);
-		if (!json_true_at(class, "globalDefault"))
-			continue;
-		/* There can be two defaults if two servers created them at the same time. */
-		if (!s->found || json_i64_at(class, "value", 0) < json_i64_at(s->found, "value", 0))
-			s->found = class;
-	}
+	if (str_find(bytes_str(o->json), STR("\"globalDefault\":true")) >= 0)
+		(void)object_tree(o, req->write->arena, &class, NULL);
+	return json_true_at(class, "globalDefault") ? class : NULL;
 }
 
-/* The default class, or NULL. */
+/*
+ * The default class, or NULL. There can be two if two servers created them at the same time: the
+ * one with the lower value counts.
+ */
 static const struct json *default_class(struct admission_request *req)
 {
-	struct search s = { .req = req };
-	struct list_query q = { 0 };
+	const struct json *found = NULL;
+	struct object *const *v;
+	size_t n = admission_objects(req, class_kind(), STR(""), &v);
 
-	resource_list(classes_of(req), &q, req->write->arena, look_for_default, &s);
-	return s.found;
+	for (size_t i = 0; i < n; i++) {
+		const struct json *class = if_default(req, v[i]);
+
+		if (class &&
+		    (!found || json_i64_at(class, "value", 0) < json_i64_at(found, "value", 0)))
+			found = class;
+	}
+	return found;
 }
 
 static int find_class(struct admission_request *req, struct str name, const struct json **ret_class,
@@ -57,7 +50,7 @@ static int find_class(struct admission_request *req, struct str name, const stru
 		*ret_class = default_class(req);
 		return 0;
 	}
-	o = resource_tip(classes_of(req), STR(""), name);
+	o = admission_object(req, class_kind(), STR(""), name);
 	if (!o)
 		return error_set(err, ERR_FORBIDDEN, "no PriorityClass with name %.*s was found",
 				 STR_ARG(name));

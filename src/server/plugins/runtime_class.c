@@ -19,7 +19,7 @@ static int find_class(struct admission_request *req, const struct json *pod,
 	*ret_class = NULL;
 	if (!name.p)
 		return 0;
-	o = resource_tip(state_resource(req->state, kind), STR(""), name);
+	o = admission_object(req, kind, STR(""), name);
 	if (!o)
 		return error_set(err, ERR_FORBIDDEN,
 				 "pod rejected: RuntimeClass \"%.*s\" not found", STR_ARG(name));

@@ -6,6 +6,7 @@
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/custom/custom.h"
+#include "server/engine/looks.h"
 #include "server/plugins/account.h"
 #include "server/plugins/authz.h"
 #include "server/plugins/defaults.h"
@@ -28,7 +29,10 @@ typedef int (*admission_fn)(struct admission_request *req, const struct json *ol
 enum plugin_draft {
 	/* Writes that it applies to are not drafted. `concerns` reads only the request. */
 	DRAFT_NEVER,
-	/* `mutate` and `concerns` read only the request: they run on any loop. */
+	/*
+	 * They run on any loop: `concerns` reads only the request; `mutate` the request, and other
+	 * objects only by admission_object() and admission_objects().
+	 */
 	DRAFT_RUNS,
 	/*
 	 * The state asks `concerns`, and then `matches`. If `mutate` applies, the state decides the
@@ -57,10 +61,12 @@ static const struct plugin {
 	/* Whether `mutate` could change the object or reject the write. NULL: it could. */
 	bool (*matches)(struct admission_request *req, const struct json *old, struct json *object);
 } plugins[] = {
-	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
-	  admit_limits_fill, admit_limits_check, .draft = DRAFT_ASKS },
+	{ "LimitRanger", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_fills,
+	  admit_limits_fill, NULL, .draft = DRAFT_RUNS },
+	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns, NULL,
+	  admit_limits_check, .draft = DRAFT_ASKS },
 	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_account_concerns, admit_account, NULL },
+	  admit_account_concerns, admit_account, NULL, .draft = DRAFT_RUNS },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL, admit_node,
 	  .draft = DRAFT_ASKS },
 	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
@@ -69,21 +75,21 @@ static const struct plugin {
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_not_ready_taint, NULL, .draft = DRAFT_RUNS },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
-	  admit_priority, NULL },
+	  admit_priority, NULL, .draft = DRAFT_RUNS },
 	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_priority_concerns, NULL, admit_priority_class, .draft = DRAFT_ASKS },
 	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_defaults_concerns, admit_toleration_seconds, NULL, .draft = DRAFT_RUNS },
 	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
-	  admit_defaults_concerns, admit_storage_class, NULL },
+	  admit_defaults_concerns, admit_storage_class, NULL, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumes"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
 	{ "RuntimeClass", STR(""), STR("pods"), ADMIT_CREATE, admit_defaults_concerns,
-	  admit_runtime_class, admit_overhead },
+	  admit_runtime_class, admit_overhead, .draft = DRAFT_RUNS },
 	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
-	  admit_defaults_concerns, admit_ingress_class, NULL },
+	  admit_defaults_concerns, admit_ingress_class, NULL, .draft = DRAFT_RUNS },
 	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_WRITES, NULL,
 	  NULL, custom_admit, .own = true },
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
@@ -176,6 +182,8 @@ int admission_mutate_draft(struct write *w, const struct json *old, struct json 
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
 		if (p->mutate && p->draft == DRAFT_RUNS && is_asked(p, req))
 			r = p->mutate(req, old, object, err);
+	if (r == 0 && req->looks->failed)
+		r = error_set(err, ERR_UNAVAILABLE, "a draft cannot read all that it needs");
 	return r;
 }
 

@@ -4,7 +4,7 @@
  *
  * Validation (src/api) has the rules for an object by itself. The plugins have upstream's names
  * and order. They run on the state's loop for each write of their kinds, dry runs included; for a
- * draft, those that need only the request have run on its connection's loop before.
+ * draft, most of those that mutate have run on its connection's loop before.
  *
  * `mutate` is called before validation, when the object has its defaults. It may change the
  * object, and sets req->write->mutated if its changes need defaults. `validate` is called when
@@ -75,7 +75,10 @@ int admission_check_tree(struct admission_request *req, const struct json *old, 
 /* On any loop: whether a write of this kind may be drafted. Sets req->op. */
 bool admission_may_draft(struct admission_request *req, bool is_new);
 
-/* Phase one of a draft, on any loop: the plugins that need only the request. */
+/*
+ * Phase one of a draft, on any loop: the plugins that need only the request and objects that can be
+ * compared later (req->looks).
+ */
 int admission_mutate_draft(struct write *w, const struct json *old, struct json *object,
 			   struct error *err);
 

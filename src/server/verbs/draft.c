@@ -8,6 +8,7 @@
 #include "api/api_limits.h"
 #include "net/loop/loop.h"
 #include "server/core/parts.h"
+#include "server/engine/looks.h"
 #include "server/http/metrics.h"
 #include "server/plugins/table.h"
 #include "server/verbs/mutation.h"
@@ -19,6 +20,7 @@ enum {
 
 struct draft {
 	struct object *base, *ns; /* references to committed objects; or NULL */
+	struct looks looks; /* what the plugins have read besides */
 	int tries;
 	bool stale;
 	bool same; /* the write changes nothing */
@@ -68,6 +70,7 @@ static void draft_drop(void *mutation)
 
 	object_unref(TAKE(m->draft->base));
 	object_unref(TAKE(m->draft->ns));
+	looks_release(&m->draft->looks);
 	state_text_release(&m->decided.text);
 }
 
@@ -154,6 +157,8 @@ bool draft_make(struct mutation *m)
 	}
 	m->draft->base = base;
 	m->draft->ns = ns;
+	m->draft->looks.lane = x->lane;
+	m->req.looks = &m->draft->looks;
 	m->decided.drafted = draft_decide(m, &err) == 0;
 	return m->decided.drafted;
 }
@@ -167,7 +172,8 @@ static bool is_current(const struct mutation *m)
 
 	return resource_tip(r, m->req.ns, m->req.name) == d->base &&
 	       (!d->ns ||
-		resource_tip(state_namespaces(m->req.state), STR(""), m->req.ns) == d->ns);
+		resource_tip(state_namespaces(m->req.state), STR(""), m->req.ns) == d->ns) &&
+	       looks_are_current(&d->looks);
 }
 
 static bool rules_hold(struct mutation *m)

@@ -7,10 +7,16 @@
  * its own data, and gives the text to the store. Otherwise the write is drafted again. After
  * DRAFT_TRIES drafts, or if other writes of the object are pending, the state decides it.
  *
+ * Plugins that read other objects (the service account and the classes of a pod, the limit ranges
+ * of its namespace) run for a draft, too. The draft records what they read (engine/looks.h), and
+ * the state compares that. A list can be read only if the state has needed it since it last
+ * changed: so after each change of a class or a limit range, the state decides the first pod.
+ *
  * A draft never rejects a write: what it finds wrong, the state decides, with the same steps.
  *
  * Not drafted are: requests on the state's own loop; custom kinds; dry runs; large bodies; and
- * writes to which a plugin applies that reads other objects (DRAFT_NEVER in plugins/table.c).
+ * writes to which a plugin applies that must run on the state's loop (DRAFT_NEVER in
+ * plugins/table.c).
  */
 #ifndef SERVER_VERBS_DRAFT_H
 #define SERVER_VERBS_DRAFT_H

@@ -484,6 +484,7 @@ void mutation_again(struct mutation *m)
 void mutation_attach(struct mutation *m, struct state *st, size_t lane)
 {
 	m->req.state = st;
+	m->req.looks = NULL;
 	m->write.prng = loop_prng(m->x->server->opts.loops[lane]);
 	m->write.selectors = m->x->server->selectors[lane];
 	m->write.mutate = admission_mutate;
