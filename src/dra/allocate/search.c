@@ -269,6 +269,13 @@ static int try_all(struct search *s, struct choice *c, struct error *err)
 	return search_take(s, c, &at, err);
 }
 
+/* allocate_held() for the device that allocate_walk_next() has returned. */
+static bool passed_over(const struct allocate_plan *plan, const struct allocate_request *r,
+			const struct allocate_walk *w)
+{
+	return !r->admin && inventory_slice_uses(plan->slices[w->slice].slice, w->index - 1);
+}
+
 /* First part: tries devices in order. */
 static int try_next(struct search *s, struct choice *c, struct error *err)
 {
@@ -280,7 +287,7 @@ static int try_next(struct search *s, struct choice *c, struct error *err)
 	while (allocate_walk_next(plan, &w, &at)) {
 		int m;
 
-		if (allocate_held(r, at.device) ||
+		if (passed_over(plan, r, &w) ||
 		    (plan->taken[at.ordinal] && !r->admin && !allocate_shareable(plan, at.device)))
 			continue;
 		m = allocate_match(plan, r, &at, err);

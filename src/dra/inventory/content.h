@@ -147,6 +147,7 @@ struct inventory_slice {
 	/* Fields that are read for every node come first, to share cache lines. */
 	struct inventory_pool *pool;
 	struct inventory_device *devices; /* as listed */
+	struct list local; /* slices that name the same node; private to the inventory */
 	int64_t expected; /* spec.pool.resourceSliceCount */
 	uint32_t ndevices;
 	uint32_t ncounters;
@@ -160,13 +161,13 @@ struct inventory_slice {
 	struct inventory_memo memo[INVENTORY_MEMOS]; /* most recently used first */
 	/* Bitmaps of the first 64 devices. */
 	uint64_t roomy; /* large enough for requests without amounts; filled by the allocator */
-	uint64_t used; /* in_use */
+	uint64_t used; /* in_use; see inventory_slice_uses() */
 	uint64_t plain; /* no taints, counters, shares, nodes or conditions of its own */
+	struct inventory_nodes nodes;
 
 	struct str name, uid; /* of the object */
 	int64_t generation; /* spec.pool.generation */
 	int64_t meta_generation; /* metadata.generation */
-	struct inventory_nodes nodes;
 	const struct inventory_shared *counters; /* sharedCounters, flat: by set as listed */
 	struct str partition_attribute; /* partitionTypeAttribute, or empty */
 	/*
@@ -196,8 +197,6 @@ struct inventory_counter {
 struct inventory_verdicts;
 
 struct inventory_pool {
-	struct str key; /* "driver/pool" */
-	struct str driver, name;
 	int64_t generation; /* the newest */
 	/* Slices of the newest generation, sorted by name, including ignored ones. */
 	struct inventory_slice **slices;
@@ -215,13 +214,9 @@ struct inventory_pool {
 	uint32_t ncounters;
 	/* Counters with held > value: then no consumer is allocated, as upstream. */
 	uint32_t overdrawn;
-	uint32_t nuses;
 
 	/* --- private to the inventory --- */
 	struct list all; /* every slice, of any generation */
-	/* Name -> first device of that name; empty if the pool has few devices. */
-	struct map devices;
-	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
 	struct list lost; /* subset of `uses`: devices that no slice of `slices` has */
 	uint32_t settled; /* how often the pool was recomputed */
 	uint32_t *consumers, *consumers_end; /* see inventory_consumers(); NULL: not computed yet */
@@ -229,10 +224,20 @@ struct inventory_pool {
 	/* Rules that name the driver or pool, sorted by rule name. */
 	const struct inventory_rule **rules;
 	uint32_t nrules;
-	bool dirty;
-	bool duplicates;
 	struct inventory_verdicts *verdicts; /* NULL: not computed yet */
 	char *name_fault, *counter_fault; /* or NULL */
+
+	/*
+	 * Fields that are read for every claim come last, beside the text, to share cache lines.
+	 * The maps are private, too.
+	 */
+	bool dirty;
+	bool duplicates;
+	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
+	struct map devices; /* name -> first device of that name */
+	uint32_t nuses;
+	struct str driver, name;
+	struct str key; /* "driver/pool" */
 	char text[]; /* the key */
 };
 
@@ -306,6 +311,12 @@ static inline bool inventory_device_on_node(const struct inventory_device *d, st
 static inline bool inventory_device_in_use(const struct inventory_device *d)
 {
 	return d->in_use;
+}
+
+/* The same for the i-th device. Most answers come from the bitmap, without reading the device. */
+static inline bool inventory_slice_uses(const struct inventory_slice *s, size_t i)
+{
+	return i < 64 ? s->used >> i & 1 : s->devices[i].in_use;
 }
 
 /* Whether some share of the device is held. */

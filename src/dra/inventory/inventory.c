@@ -38,6 +38,7 @@ struct inventory *inventory_new(struct inventory_features features)
 	inv->features = features;
 	map_init(&inv->slices);
 	omap_init(&inv->pools);
+	map_init(&inv->pool_keys);
 	map_init(&inv->claims);
 	map_init(&inv->classes);
 	omap_init(&inv->rules);
@@ -285,16 +286,8 @@ void inventory_settle(struct inventory *inv)
 
 struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name)
 {
-	struct arena a;
-	char *key, block[512];
-	struct inventory_pool *pool;
-
 	inventory_settle(inv);
-	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
-	key = arena_printf(&a, "%.*s/%.*s", STR_ARG(driver), STR_ARG(name));
-	pool = omap_get(&inv->pools, str_from(key));
-	arena_release(&a);
-	return pool;
+	return inventory_pool_find(inv, driver, name);
 }
 
 struct inventory_pool *inventory_pool_after(struct inventory *inv, struct str after)
@@ -363,9 +356,10 @@ static size_t consumer_bytes(const struct inventory_pool *pool)
 size_t inventory_bytes(struct inventory *inv)
 {
 	size_t bytes = sizeof(*inv) + inv->bytes + map_bytes(&inv->slices) +
-		       map_bytes(&inv->claims) + map_bytes(&inv->classes) +
-		       map_bytes(&inv->programs) + map_bytes(&inv->nodes) +
-		       map_bytes(&inv->existing) + map_bytes(&inv->lost) + map_bytes(&inv->choices);
+		       map_bytes(&inv->pool_keys) + map_bytes(&inv->claims) +
+		       map_bytes(&inv->classes) + map_bytes(&inv->programs) +
+		       map_bytes(&inv->nodes) + map_bytes(&inv->existing) + map_bytes(&inv->lost) +
+		       map_bytes(&inv->choices);
 	struct omap_cursor c;
 
 	inventory_settle(inv);
@@ -407,6 +401,7 @@ void inventory_free(struct inventory *inv)
 	for (bool ok = omap_first(&inv->pools, &c); ok; ok = omap_next(&c))
 		inventory_pool_free(omap_value(&c));
 	omap_release(&inv->pools);
+	map_release(&inv->pool_keys);
 	slices_release(inv);
 	inventory_index_release(inv);
 	inventory_existing_release(inv);

@@ -685,7 +685,7 @@ static void a_device_takes_less_than_a_kilobyte(void **state)
 		inventory_remove_slice(inv, str_from(name));
 	}
 	assert_int_equal(inventory_devices(inv), 0);
-	assert_true(inventory_bytes(inv) < bytes / 50);
+	assert_true(inventory_bytes(inv) < bytes / 40);
 	inventory_free(inv);
 }
 

@@ -1,20 +1,11 @@
 /*
- * Finds the slices that a node can reach. Slices that name one node are indexed by its name. All
- * others are in one list, kept in the order in which pools are returned, so that a call visits each
- * slice once and only sorts after a change.
+ * Finds the slices that a node can reach. Slices that name one node form a ring, of which a map has
+ * the first by the node's name. All others are in one list. Both are kept in the order in which
+ * pools are returned, so that a call visits each slice once and only sorts after a change.
  *
  * A sound pool needs no further check. Otherwise it depends on the node: see inventory_checks().
  */
-#include "base/core/mem.h"
 #include "dra/inventory/store.h"
-
-/* Slices that name one node. */
-struct inventory_local {
-	struct str name;
-	struct inventory_slice *first; /* the first of `slices`; usually there is only one */
-	inventory_slices slices; /* sorted */
-	char text[];
-};
 
 /* --- the index ---------------------------------------------------------------------- */
 
@@ -33,48 +24,57 @@ static int by_order(const void *a, const void *b)
 			   *(struct inventory_slice *const *)b);
 }
 
-static void insert_sorted(inventory_slices *v, struct inventory_slice *slice)
+static struct inventory_slice *local_of(struct list *l)
 {
-	size_t at;
+	return LIST_ENTRY(l, struct inventory_slice, local);
+}
 
-	vec_push(v, slice);
-	for (at = v->n - 1; at > 0 && slice_order(v->v[at - 1], slice) > 0; at--)
-		v->v[at] = v->v[at - 1];
-	v->v[at] = slice;
+/* Returns the next slice that names the same node, or NULL. */
+static struct inventory_slice *local_next(const struct inventory_slice *first,
+					  const struct inventory_slice *slice)
+{
+	struct inventory_slice *next = local_of(slice->local.next);
+
+	return next == first ? NULL : next;
+}
+
+static size_t local_count(const struct inventory_slice *first)
+{
+	size_t n = 0;
+
+	for (const struct inventory_slice *s = first; s; s = local_next(first, s))
+		n++;
+	return n;
 }
 
 static void add_local(struct inventory *inv, struct inventory_slice *slice)
 {
-	struct str name = slice->nodes.name;
-	struct inventory_local *local = map_get(&inv->nodes, name);
+	struct inventory_slice *first = map_get(&inv->nodes, slice->nodes.name);
+	struct list *before;
 
-	if (!local) {
-		local = xcalloc(1, sizeof(*local) + name.n);
-		str_put(local->text, name);
-		local->name = str_of(local->text, name.n);
-		vec_init(&local->slices, SIZE_MAX);
-		map_put(&inv->nodes, local->name, local);
-	}
-	insert_sorted(&local->slices, slice);
-	local->first = local->slices.v[0];
 	slice->at = 0;
+	if (!first || slice_order(slice, first) < 0) {
+		if (first)
+			list_push_back(&first->local, &slice->local);
+		map_put(&inv->nodes, slice->nodes.name, slice);
+		return;
+	}
+	before = first->local.prev;
+	while (slice_order(local_of(before), slice) > 0)
+		before = before->prev;
+	list_insert_after(before, &slice->local);
 }
 
 static void remove_local(struct inventory *inv, struct inventory_slice *slice)
 {
-	struct inventory_local *local = map_get(&inv->nodes, slice->nodes.name);
-	size_t at = 0;
+	struct inventory_slice *first = map_get(&inv->nodes, slice->nodes.name);
+	struct inventory_slice *next = local_next(first, slice);
 
-	while (local->slices.v[at] != slice)
-		at++;
-	vec_remove(&local->slices, at);
-	if (local->slices.n > 0) {
-		local->first = local->slices.v[0];
-		return;
-	}
-	map_remove(&inv->nodes, local->name);
-	vec_release(&local->slices);
-	free(local);
+	if (slice == first && next)
+		map_put(&inv->nodes, next->nodes.name, next);
+	else if (slice == first)
+		map_remove(&inv->nodes, slice->nodes.name);
+	list_remove(&slice->local);
 }
 
 void inventory_index_add(struct inventory *inv, struct inventory_slice *slice)
@@ -120,33 +120,13 @@ static void sort_wide(struct inventory *inv)
 
 void inventory_index_release(struct inventory *inv)
 {
-	struct str name;
-	size_t at = 0;
-	void *value;
-
-	while (map_next(&inv->nodes, &at, &name, &value)) {
-		struct inventory_local *local = value;
-
-		vec_release(&local->slices);
-		free(local);
-	}
 	map_release(&inv->nodes);
 	vec_release(&inv->wide);
 }
 
 size_t inventory_index_bytes(const struct inventory *inv)
 {
-	size_t bytes = inv->wide.cap * sizeof(*inv->wide.v);
-	struct str name;
-	size_t at = 0;
-	void *value;
-
-	while (map_next(&inv->nodes, &at, &name, &value)) {
-		const struct inventory_local *local = value;
-
-		bytes += sizeof(*local) + name.n + local->slices.cap * sizeof(*local->slices.v);
-	}
-	return bytes;
+	return inv->wide.cap * sizeof(*inv->wide.v);
 }
 
 /* --- nodes -------------------------------------------------------------------------- */
@@ -179,24 +159,21 @@ static bool slice_applies(const struct inventory_slice *s, const struct inventor
 static size_t nodes_gather(struct inventory *inv, const struct inventory_node *node,
 			   struct arena *a, struct inventory_slice ***ret_slices)
 {
-	const struct inventory_local *local = map_get(&inv->nodes, node->name);
-	size_t nlocal = local ? local->slices.n : 0, n = 0, i = 0, k = 0;
+	struct inventory_slice *first = map_get(&inv->nodes, node->name), *local = first;
 	struct inventory_slice **out;
+	size_t n = 0, k = 0;
 
-	out = ARENA_ARRAY(a, struct inventory_slice *, nlocal + inv->wide.n);
+	out = ARENA_ARRAY(a, struct inventory_slice *, local_count(first) + inv->wide.n);
 	*ret_slices = out;
-	if (nlocal == 1 && inv->wide.n == 0) {
-		out[0] = local->first;
-		return 1;
-	}
-	while (i < nlocal || k < inv->wide.n) {
-		if (k == inv->wide.n ||
-		    (i < nlocal && slice_order(local->slices.v[i], inv->wide.v[k]) < 0))
-			out[n++] = local->slices.v[i++];
-		else if (slice_applies(inv->wide.v[k], node))
+	while (local || k < inv->wide.n) {
+		if (k == inv->wide.n || (local && slice_order(local, inv->wide.v[k]) < 0)) {
+			out[n++] = local;
+			local = local_next(first, local);
+		} else if (slice_applies(inv->wide.v[k], node)) {
 			out[n++] = inv->wide.v[k++];
-		else
+		} else {
 			k++;
+		}
 	}
 	return n;
 }
@@ -217,15 +194,14 @@ static bool depends_on_node(const struct inventory *inv, const struct inventory_
 size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
 			     struct inventory_slice ***ret_slices)
 {
-	const struct inventory_local *local;
+	struct inventory_slice *first;
 	size_t n = 0;
 
 	inventory_settle(inv);
-	local = map_get(&inv->nodes, node);
-	*ret_slices = ARENA_ARRAY(a, struct inventory_slice *,
-				  (local ? local->slices.n : 0) + inv->wide.n);
-	for (size_t i = 0; local && i < local->slices.n; i++)
-		(*ret_slices)[n++] = local->slices.v[i];
+	first = map_get(&inv->nodes, node);
+	*ret_slices = ARENA_ARRAY(a, struct inventory_slice *, local_count(first) + inv->wide.n);
+	for (struct inventory_slice *s = first; s; s = local_next(first, s))
+		(*ret_slices)[n++] = s;
 	for (size_t i = 0; i < inv->wide.n; i++)
 		if (depends_on_node(inv, inv->wide.v[i], node))
 			(*ret_slices)[n++] = inv->wide.v[i];
@@ -279,13 +255,11 @@ size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str *
 
 const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct str node)
 {
-	const struct inventory_local *local;
+	const struct inventory_slice *first;
 
 	inventory_settle(inv);
-	local = inv->wide.n == 0 ? map_get(&inv->nodes, node) : NULL;
-	if (!local || local->slices.n != 1 || !local->first->sound)
-		return NULL;
-	return local->first;
+	first = inv->wide.n == 0 ? map_get(&inv->nodes, node) : NULL;
+	return first && !local_next(first, first) && first->sound ? first : NULL;
 }
 
 /* --- pools -------------------------------------------------------------------------- */

@@ -96,6 +96,14 @@ struct str pack_text(struct pack *p, struct str s)
 	return str_of(text, s.n);
 }
 
+struct str pack_near(struct pack *p, struct str s)
+{
+	char *text = pack_alloc(p, s.n, 1);
+
+	str_put(text, s);
+	return str_of(text, s.n);
+}
+
 struct str *pack_texts(struct pack *p, const struct json *array)
 {
 	struct str *texts;

@@ -10,17 +10,20 @@
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
 
-enum { FEW_DEVICES = 32 }; /* up to this many, names are found by linear search */
-
 /* --- life --------------------------------------------------------------------------- */
+
+static void put_key(char *to, struct str driver, struct str name)
+{
+	str_put(to, driver);
+	to[driver.n] = '/';
+	str_put(to + driver.n + 1, name);
+}
 
 static struct inventory_pool *pool_new(struct str driver, struct str name)
 {
 	struct inventory_pool *pool = xcalloc(1, sizeof(*pool) + driver.n + 1 + name.n);
 
-	str_put(pool->text, driver);
-	pool->text[driver.n] = '/';
-	str_put(pool->text + driver.n + 1, name);
+	put_key(pool->text, driver, name);
 	pool->key = str_of(pool->text, driver.n + 1 + name.n);
 	pool->driver = str_of(pool->text, driver.n);
 	pool->name = str_of(pool->text + driver.n + 1, name.n);
@@ -32,19 +35,34 @@ static struct inventory_pool *pool_new(struct str driver, struct str name)
 	return pool;
 }
 
+struct inventory_pool *inventory_pool_find(const struct inventory *inv, struct str driver,
+					   struct str name)
+{
+	char block[512] UNZEROED;
+	struct inventory_pool *pool;
+	struct arena a;
+	char *key;
+
+	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
+	key = arena_alloc(&a, driver.n + 1 + name.n);
+	put_key(key, driver, name);
+	pool = map_get(&inv->pool_keys, str_of(key, driver.n + 1 + name.n));
+	arena_release(&a);
+	return pool;
+}
+
 struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str driver,
 					   struct str name)
 {
-	struct inventory_pool *made = pool_new(driver, name);
-	struct inventory_pool *pool = omap_get(&inv->pools, made->key);
+	struct inventory_pool *pool = inventory_pool_find(inv, driver, name);
 
-	if (pool) {
-		inventory_pool_free(made);
+	if (pool)
 		return pool;
-	}
-	omap_put(&inv->pools, made->key, made);
-	inventory_pool_rules(inv, made);
-	return made;
+	pool = pool_new(driver, name);
+	omap_put(&inv->pools, pool->key, pool);
+	map_put(&inv->pool_keys, pool->key, pool);
+	inventory_pool_rules(inv, pool);
+	return pool;
 }
 
 static void forget_consumers(struct inventory_pool *pool)
@@ -75,6 +93,7 @@ void inventory_pool_drop(struct inventory *inv, struct inventory_pool *pool)
 		return;
 	inv->ndevices -= pool->ndevices;
 	omap_remove(&inv->pools, pool->key);
+	map_remove(&inv->pool_keys, pool->key);
 	inventory_pool_free(pool);
 }
 
@@ -162,39 +181,13 @@ static bool charge(struct inventory_pool *pool, const struct inventory_device *d
 
 struct inventory_device *inventory_pool_device(const struct inventory_pool *pool, struct str name)
 {
-	if (pool->devices.n > 0)
-		return map_get(&pool->devices, name);
-	for (size_t i = 0; i < pool->nslices; i++)
-		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
-			if (str_eq(pool->slices[i]->devices[k].name, name))
-				return &pool->slices[i]->devices[k];
-	return NULL;
+	return map_get(&pool->devices, name);
 }
 
-static bool few_duplicates(const struct inventory_pool *pool)
-{
-	for (size_t i = 0; i < pool->nslices; i++) {
-		struct inventory_slice *s = pool->slices[i];
-
-		for (size_t k = 0; k < s->ndevices; k++)
-			if (inventory_pool_device(pool, s->devices[k].name) != &s->devices[k])
-				return true;
-	}
-	return false;
-}
-
-/*
- * Most pools have a few devices of one node; for these a map would cost memory without being
- * faster.
- */
 static void settle_names(struct inventory_pool *pool)
 {
 	map_release(&pool->devices);
 	map_init(&pool->devices);
-	if (pool->ndevices <= FEW_DEVICES) {
-		pool->duplicates = few_duplicates(pool);
-		return;
-	}
 	pool->duplicates = false;
 	map_reserve(&pool->devices, pool->ndevices);
 	for (size_t i = pool->nslices; i > 0; i--) {

@@ -71,7 +71,7 @@ static int read_nodes(struct reading *r, const struct json *v, struct inventory_
 
 	if (name.n > 0) {
 		nodes->kind = INVENTORY_NODES_NAME;
-		nodes->name = pack_text(r->pack, name);
+		nodes->name = pack_near(r->pack, name);
 	} else if (json_true_at(v, "allNodes")) {
 		nodes->kind = INVENTORY_NODES_ALL;
 	} else if (json_is(selector, JSON_OBJECT)) {
@@ -319,18 +319,16 @@ static int slice_read_device(struct reading *r, const struct json *v, struct inv
 				    struct inventory_device *) = {
 		read_capacities, read_taints, read_consumptions, read_conditions, read_device_nodes,
 	};
-	struct str name = json_text_at(v, "name");
 	int ret;
 
-	if (name.n == 0)
+	if (d->name.n == 0)
 		return error_set(r->err, ERR_INVALID, "a device has no name");
-	d->name = pack_text(r->pack, name);
 	d->slice = r->slice;
 	ret = cel_device_read_in(v, r->driver, &r->pack->memory, &d->view, r->err);
 	for (size_t i = 0; ret == 0 && i < ARRAY_SIZE(parts); i++)
 		ret = parts[i](r, v, d);
 	if (ret < 0)
-		return error_wrap(r->err, ret, "device %.*s", STR_ARG(name));
+		return error_wrap(r->err, ret, "device %.*s", STR_ARG(d->name));
 	r->slice->binding |= d->nbinding > 0;
 	return 0;
 }
@@ -338,10 +336,13 @@ static int slice_read_device(struct reading *r, const struct json *v, struct inv
 static int read_devices(struct reading *r, const struct json *array)
 {
 	struct inventory_slice *s = r->slice;
+	size_t named = 0;
 
 	if (json_count(array) > SLICE_DEVICES_MAX)
 		return error_set(r->err, ERR_INVALID, "more than %d devices", SLICE_DEVICES_MAX);
 	s->devices = PACK_ARRAY(r->pack, struct inventory_device, json_count(array));
+	JSON_FOREACH (v, array)
+		s->devices[named++].name = pack_near(r->pack, json_text_at(v, "name"));
 	JSON_FOREACH (v, array) {
 		int ret = slice_read_device(r, v, &s->devices[s->ndevices]);
 
@@ -406,6 +407,7 @@ static int read_slice(struct reading *r, const struct inventory_features *f, con
 	s->partition_attribute = pack_text(r->pack, json_text_at(spec, "partitionTypeAttribute"));
 	s->skip_node_operations = json_true_at(spec, "skipNodeOperations");
 	list_init(&s->link);
+	list_init(&s->local);
 	ret = read_nodes(r, spec, &s->nodes);
 	if (ret == 0)
 		ret = read_devices(r, json_getz(spec, "devices"));

@@ -14,13 +14,14 @@ struct inventory {
 	struct inventory_features features;
 	struct map slices; /* name -> struct inventory_slice */
 	struct omap pools; /* "driver/pool" -> struct inventory_pool */
+	struct map pool_keys; /* the same; a lookup touches less memory than in a tree */
 	struct map claims; /* "namespace/name" -> struct inventory_claim */
 	struct map classes; /* name -> struct inventory_class_entry */
 	struct omap rules; /* name -> struct inventory_rule */
 	struct map programs; /* text -> struct inventory_program */
 	struct list programs_used; /* most recently used first */
 	struct list dirty; /* pools whose slices changed */
-	struct map nodes; /* name -> struct inventory_local */
+	struct map nodes; /* name -> first slice that names the node; see slice->local */
 	struct map existing; /* existing nodes: name -> struct inventory_existing */
 	struct map lost; /* nodes that are dead: name -> struct inventory_lost; not in `existing` */
 	bool nodes_known; /* `existing` is complete, see inventory_know_nodes() */
@@ -64,6 +65,11 @@ void pack_release(struct pack *p); /* not the block */
 /* Returns zeroed memory. */
 void *pack_alloc(struct pack *p, size_t n, size_t align);
 struct str pack_text(struct pack *p, struct str s);
+/*
+ * The same for text that is read often: it lies in front, behind the struct that was allocated
+ * last, and is not shared with equal texts.
+ */
+struct str pack_near(struct pack *p, struct str s);
 struct str *pack_texts(struct pack *p, const struct json *array); /* NULL: empty */
 
 /* Returns the key "a/b", in scratch memory. */
@@ -89,6 +95,9 @@ static inline bool inventory_driver_valid(struct str driver)
 	return driver.n > 0 && str_chr(driver, '/') < 0;
 }
 
+/* Returns the pool, or NULL. Does not settle. */
+struct inventory_pool *inventory_pool_find(const struct inventory *inv, struct str driver,
+					   struct str name);
 struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str driver,
 					   struct str name);
 void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool);
