@@ -402,7 +402,7 @@ static int server_start(struct server *s, struct error *err)
 	start_access(s);
 	s->custom = custom_new(s);
 	s->policies = XNEW(struct admission_policies);
-	admission_policies_init(s->policies, s->opts.log);
+	admission_policies_init(s->policies, s->opts.nloops, s->opts.log);
 	s->quotas = quotas_new(s);
 	s->holds = device_holds_new();
 	s->flow = flow_new(s);

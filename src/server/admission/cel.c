@@ -88,6 +88,11 @@ static void cel_decide(const struct cel_authorizer *self, struct cel_eval *ev,
 		.name = from->name,
 	};
 
+	if (c->unsure) {
+		*c->unsure = true;
+		*ret_answer = (struct cel_authz_answer){ 0 };
+		return;
+	}
 	if (from->account.n) {
 		account = account_user(ev->scratch, from);
 		q.user = &account;
@@ -164,6 +169,7 @@ void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 	c->attr = attr;
 	c->views = NULL;
 	c->authorizer.decide = cel_decide;
+	c->unsure = NULL;
 	c->ev = (struct cel_eval){ .scratch = &c->scratch };
 	c->depth = 0;
 	arena_init_in(&c->scratch, CEL_SCRATCH_MAX, c->block, sizeof(c->block));

@@ -9,7 +9,7 @@
  *	r = admission_conditions_hold(&c, &conditions, kind, NULL, NULL, &fault);
  *	admission_cel_end(&c);
  *
- * Threads: the state's loop; compiled expressions are immutable.
+ * Threads: the state's loop, and with `unsure` any; compiled expressions are immutable.
  */
 #ifndef SERVER_ADMISSION_CEL_H
 #define SERVER_ADMISSION_CEL_H
@@ -51,6 +51,7 @@ struct admission_cel {
 	const struct admission_attr *attr;
 	struct admission_view *views;
 	struct cel_authorizer authorizer;
+	bool *unsure; /* rights cannot be asked here: *unsure is set instead; NULL: they can */
 	/* For one evaluation: */
 	struct cel_eval ev;
 	struct arena scratch;

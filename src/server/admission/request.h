@@ -19,6 +19,7 @@
 #include "server/engine/state.h"
 #include "server/request/request.h"
 
+struct admission_verdict;
 struct flow_ticket;
 struct looks;
 struct server;
@@ -62,6 +63,8 @@ struct admission_request {
 	bool reinvoking; /* ... and this is that second run */
 
 	/* --- results: set by the plugins ---------------------------------------------- */
+	struct admission_verdict
+		*verdict; /* of policies on this draft (policies/admit.h); or NULL */
 	/* A claim whose allocated devices differ from the stored ones (plugins/devices.h). */
 	bool allocates;
 	struct state_terms terms; /* guards and deadline of the write; the verb adds its bases */

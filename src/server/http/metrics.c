@@ -28,8 +28,9 @@ struct cached {
 
 struct server_metrics {
 	struct metrics_family *total, *duration, *longrunning, *inflight;
-	struct metrics_family *compile_steps, *compile_pauses, *drafts;
+	struct metrics_family *compile_steps, *compile_pauses, *drafts, *policies;
 	struct metrics_counter *compiled, *paused, *drafted[DRAFT_RESULTS];
+	struct metrics_counter *judged[POLICIES_LOOPS];
 	struct metrics_gauge *reading, *writing; /* requests under way */
 	struct cached *caches; /* CACHE_SIZE for each lane */
 };
@@ -85,6 +86,7 @@ static const char *const long_labels[] = { "verb",        "group", "version",  "
 					   "subresource", "scope", "component" };
 static const char *const inflight_labels[] = { "request_kind" };
 static const char *const draft_labels[] = { "result" };
+static const char *const policies_labels[] = { "loop" };
 static const char *const gate_labels[] = { "name", "stage" };
 static const char *const build_labels[] = { "git_version", "git_commit", "platform" };
 
@@ -92,6 +94,11 @@ static const char *const draft_results[DRAFT_RESULTS] = {
 	[DRAFT_USED] = "used",
 	[DRAFT_AGAIN] = "again",
 	[DRAFT_DROPPED] = "dropped",
+};
+
+static const char *const policies_loops[POLICIES_LOOPS] = {
+	[POLICIES_ON_CONNECTION] = "connection",
+	[POLICIES_ON_STATE] = "state",
 };
 
 static const double duration_bounds[] = { 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
@@ -145,6 +152,13 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .labels = draft_labels,
 		    .labels_n = ARRAY_SIZE(draft_labels) },
 		  &sm->drafts },
+		{ { .name = "devplane_admission_policy_checks_total",
+		    .help = "Decisions of ValidatingAdmissionPolicies about writes that they "
+			    "match, by the loop that evaluated them.",
+		    .type = METRICS_COUNTER,
+		    .labels = policies_labels,
+		    .labels_n = ARRAY_SIZE(policies_labels) },
+		  &sm->policies },
 	};
 	int r = 0;
 
@@ -270,6 +284,8 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 	sm->paused = metrics_counter_of(sm->compile_pauses, NULL, 0);
 	for (int i = 0; i < DRAFT_RESULTS; i++)
 		sm->drafted[i] = metrics_counter(sm->drafts, str_from(draft_results[i]));
+	for (int i = 0; i < POLICIES_LOOPS; i++)
+		sm->judged[i] = metrics_counter(sm->policies, str_from(policies_loops[i]));
 	sm->reading = metrics_gauge(sm->inflight, STR("readOnly"));
 	sm->writing = metrics_gauge(sm->inflight, STR("mutating"));
 	*ret_metrics = TAKE(sm);
@@ -298,6 +314,11 @@ void server_metrics_paused(struct server_metrics *m)
 void server_metrics_drafted(struct server_metrics *m, enum draft_result result)
 {
 	metrics_counter_add(m->drafted[result], 1);
+}
+
+void server_metrics_policies(struct server_metrics *m, enum policies_loop loop)
+{
+	metrics_counter_add(m->judged[loop], 1);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */

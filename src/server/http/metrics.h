@@ -33,4 +33,8 @@ void server_metrics_paused(struct server_metrics *m);
 enum draft_result { DRAFT_USED, DRAFT_AGAIN, DRAFT_DROPPED, DRAFT_RESULTS };
 void server_metrics_drafted(struct server_metrics *m, enum draft_result result);
 
+/* Policies decided about a write; they were evaluated on this loop. Any loop. */
+enum policies_loop { POLICIES_ON_CONNECTION, POLICIES_ON_STATE, POLICIES_LOOPS };
+void server_metrics_policies(struct server_metrics *m, enum policies_loop loop);
+
 #endif

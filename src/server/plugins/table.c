@@ -24,7 +24,7 @@ typedef int (*admission_fn)(struct admission_request *req, const struct json *ol
 
 /*
  * What a plugin means for a draft: a write that is decided on its connection's loop
- * (verbs/draft.h). `validate` runs on the state's loop for drafts too.
+ * (verbs/draft.h). `validate` runs on the state's loop for drafts too; see also `judge`.
  */
 enum plugin_draft {
 	/* Writes that it applies to are not drafted. `concerns` reads only the request. */
@@ -60,6 +60,9 @@ static const struct plugin {
 	enum plugin_draft draft;
 	/* Whether `mutate` could change the object or reject the write. NULL: it could. */
 	bool (*matches)(struct admission_request *req, const struct json *old, struct json *object);
+	/* Part of admission_judge_draft(); or NULL. `concerns` was not asked. */
+	void (*judge)(struct admission_request *req, size_t lane, const struct object *ns,
+		      const struct json *old, struct json *object);
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_fills,
 	  admit_limits_fill, NULL, .draft = DRAFT_RUNS },
@@ -100,7 +103,7 @@ static const struct plugin {
 	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS,
 	  .matches = webhooks_mutate_match },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
-	  admit_policy, .draft = DRAFT_ASKS },
+	  admit_policy, .draft = DRAFT_ASKS, .judge = admit_policy_draft },
 	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
 	  NULL, webhooks_validate, .draft = DRAFT_ASKS },
 	/* The last plugin that mutates. */
@@ -140,13 +143,17 @@ static bool is_on(const struct plugin *p, const struct admission_request *req)
 	return said ? said > 0 : !p->off;
 }
 
-static bool is_asked(const struct plugin *p, const struct admission_request *req)
+static bool is_in_row(const struct plugin *p, const struct admission_request *req)
 {
 	const struct schema_kind *k = req->write->kind;
 
 	return is_on(p, req) && (p->ops & req->op) && (!p->group.p || str_eq(p->group, k->group)) &&
-	       (!p->resource.n || str_eq(p->resource, k->resource)) &&
-	       (!p->concerns || p->concerns(req));
+	       (!p->resource.n || str_eq(p->resource, k->resource));
+}
+
+static bool is_asked(const struct plugin *p, const struct admission_request *req)
+{
+	return is_in_row(p, req) && (!p->concerns || p->concerns(req));
 }
 
 /* `foreign`: only plugins for all kinds. */
@@ -185,6 +192,15 @@ int admission_mutate_draft(struct write *w, const struct json *old, struct json 
 	if (r == 0 && req->looks->failed)
 		r = error_set(err, ERR_UNAVAILABLE, "a draft cannot read all that it needs");
 	return r;
+}
+
+void admission_judge_draft(struct admission_request *req, size_t lane, const struct object *ns,
+			   const struct json *old, struct json *object)
+{
+	req->op = op_of(req, !old);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
+		if (p->judge && is_in_row(p, req))
+			p->judge(req, lane, ns, old, object);
 }
 
 bool admission_draft_stands(struct admission_request *req, const struct json *old,

@@ -4,7 +4,8 @@
  *
  * Validation (src/api) has the rules for an object by itself. The plugins have upstream's names
  * and order. They run on the state's loop for each write of their kinds, dry runs included; for a
- * draft, most of those that mutate have run on its connection's loop before.
+ * draft, most of those that mutate have run on its connection's loop before, and policies may have
+ * been evaluated there.
  *
  * `mutate` is called before validation, when the object has its defaults. It may change the
  * object, and sets req->write->mutated if its changes need defaults. `validate` is called when
@@ -17,6 +18,7 @@
 #define SERVER_PLUGINS_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/core/error.h"
@@ -81,6 +83,14 @@ bool admission_may_draft(struct admission_request *req, bool is_new);
  */
 int admission_mutate_draft(struct write *w, const struct json *old, struct json *object,
 			   struct error *err);
+
+/*
+ * When the draft is decided, on the loop of that lane: plugins whose `validate` needs little but
+ * the request check the write. If they pass it, `validate` only compares what that was based on.
+ * `ns` is the namespace; NULL: none.
+ */
+void admission_judge_draft(struct admission_request *req, size_t lane, const struct object *ns,
+			   const struct json *old, struct json *object);
 
 /* On the state's loop: whether no other plugin could have changed the draft's object. */
 bool admission_draft_stands(struct admission_request *req, const struct json *old,

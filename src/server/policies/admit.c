@@ -2,6 +2,9 @@
  * For each matching policy, each of its matching bindings, and each of their parameters, all
  * validations are evaluated. The messages of the validations are evaluated only if one of them
  * fails.
+ *
+ * For a draft the evaluation has no effects. It ends at the first result that would have one, other
+ * than an audit annotation.
  */
 #include "server/policies/admit.h"
 
@@ -9,6 +12,7 @@
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/http/audit.h"
+#include "server/http/metrics.h"
 #include "server/policies/policy.h"
 
 enum {
@@ -17,10 +21,21 @@ enum {
 	FAILURES_MAX = 50, /* limit for failures in the audit log */
 };
 
+/* Policies that allow a draft, with nothing to report but annotations. In the write's arena. */
+struct admission_verdict {
+	struct admission_active *policies; /* a reference that the arena has */
+	const struct admission_lookup *params;
+	struct audit_annotation *annotations; /* for the audit log */
+	bool matched; /* by any policy */
+};
+
 /* The evaluation of all policies on one write. */
 struct asking {
 	struct admission_request *req;
+	struct admission_ahead *ahead; /* of a draft; NULL: on the state's loop */
+	struct audit_annotation **published; /* annotations for the audit log */
 	const struct admission_attr *attr;
+	bool matched; /* by any policy */
 	struct admission_cel cel;
 	struct json *failures; /* for the audit log; or NULL */
 	bool knows_namespace;
@@ -37,11 +52,19 @@ struct asking {
 
 /* --- results of a decision ---------------------------------------------------------- */
 
+/* Whether effects are left to the state. */
+static bool is_for_draft(struct asking *q)
+{
+	if (q->ahead)
+		q->ahead->unsure = true;
+	return q->ahead;
+}
+
 static void deny(struct asking *q, enum error_code code, const char *message)
 {
 	struct arena *a = q->req->write->arena;
 
-	if (q->denial)
+	if (is_for_draft(q) || q->denial)
 		return;
 	q->code = code;
 	if (q->binding)
@@ -88,6 +111,8 @@ static void admit_failed(struct asking *q, size_t index, enum error_code code, c
 {
 	unsigned actions = q->binding->actions;
 
+	if (is_for_draft(q))
+		return;
 	message = arena_strdup(q->req->write->arena, str_from(message));
 	if (actions & ADMISSION_DENY)
 		deny(q, code, message);
@@ -250,7 +275,7 @@ static void publish_annotations(struct asking *q)
 			if (str_eq(of->key, it->key))
 				(void)buf_printf(&value, "%s%.*s", of == it ? "" : ", ",
 						 STR_ARG(of->value));
-		audit_annotate(&req->about.annotations, req->work, buf_str(&key), buf_str(&value));
+		audit_annotate(q->published, req->work, buf_str(&key), buf_str(&value));
 	}
 	q->annotations = NULL;
 }
@@ -260,7 +285,7 @@ static void publish_failures(struct asking *q)
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 
 	if (q->failures && json_print(&text, q->failures, NULL) == 0)
-		audit_annotate(&q->req->about.annotations, q->req->work,
+		audit_annotate(q->published, q->req->work,
 			       STR("validation.policy.admission.k8s.io/validation_failure"),
 			       buf_str(&text));
 }
@@ -282,16 +307,15 @@ static void prune_namespace(struct json *tree)
 /* Looked up once, and only if there is something to evaluate. */
 static const struct json *namespace_object(struct asking *q)
 {
-	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
-							      STR("namespaces"));
-	struct object *o = NULL;
+	const struct object *o = NULL;
 	struct json *tree;
 
 	if (q->knows_namespace)
 		return q->namespace_object;
 	q->knows_namespace = true;
 	if (q->attr->kind->flags & SCHEMA_NAMESPACED)
-		o = resource_tip(state_resource(q->req->state, kind), STR(""), q->attr->ns);
+		o = q->ahead ? q->ahead->ns
+			     : resource_tip(state_namespaces(q->req->state), STR(""), q->attr->ns);
 	if (o && object_tree(o, q->req->write->arena, &tree, NULL) == 0) {
 		prune_namespace(tree);
 		q->namespace_object = tree;
@@ -329,7 +353,7 @@ static void ask_binding(struct asking *q, const struct schema_kind *kind,
 
 	if (!b->everywhere && !admission_matches(&b->match, q->attr, &ignored))
 		return;
-	if (admission_params(q->req, param_kind, b, q->attr->ns, &params, &err) < 0) {
+	if (admission_params(q->req, param_kind, b, q->attr->ns, q->ahead, &params, &err) < 0) {
 		misconfigured(q, &err);
 		return;
 	}
@@ -337,24 +361,44 @@ static void ask_binding(struct asking *q, const struct schema_kind *kind,
 		evaluate(q, kind, params.v[i]);
 }
 
-static void ask_policy(struct asking *q, const struct admission_policy *p)
+static bool is_unsure(const struct asking *q)
 {
+	return q->ahead && q->ahead->unsure;
+}
+
+static void ask_policy(struct asking *q, const struct admission_bound *b)
+{
+	const struct admission_policy *p = b->policy;
 	const struct schema_kind *kind, *param_kind;
 	struct error err;
 
-	if (!p->nbindings || !admission_matches(&p->match, q->attr, &kind))
+	if (!admission_matches(&p->match, q->attr, &kind))
 		return;
+	q->matched = true;
 	q->policy = p;
 	q->binding = NULL;
+	if (q->ahead && !admission_param_is_built_in(p)) {
+		q->ahead->unsure = true;
+		return;
+	}
 	if (admission_param_kind(q->req, p, &param_kind, &err) < 0) {
 		misconfigured(q, &err);
 		return;
 	}
-	for (size_t i = 0; i < p->nbindings; i++) {
-		q->binding = p->bindings[i];
+	for (size_t i = 0; i < b->nbindings && !is_unsure(q); i++) {
+		q->binding = b->bindings[i];
 		ask_binding(q, kind, param_kind);
 	}
 	publish_annotations(q);
+}
+
+static void ask_all(struct asking *q, const struct admission_active *active)
+{
+	admission_cel_begin(&q->cel, q->req, q->attr);
+	q->cel.unsure = q->ahead ? &q->ahead->unsure : NULL;
+	for (size_t i = 0; i < active->n && !is_unsure(q); i++)
+		ask_policy(q, &active->v[i]);
+	admission_cel_end(&q->cel);
 }
 
 static bool is_exempt(const struct schema_kind *k)
@@ -363,33 +407,97 @@ static bool is_exempt(const struct schema_kind *k)
 	       (admission_is_exempt(k) && str_find(k->kind, STR("AdmissionPolicy")) >= 0);
 }
 
+/* --- drafts ------------------------------------------------------------------------- */
+
+static void drop_policies(void *active)
+{
+	admission_active_unref(active);
+}
+
+/* Returns false if the state has to evaluate. */
+static bool judge(struct admission_request *req, struct admission_verdict *v,
+		  struct admission_ahead *ahead, const struct json *old, const struct json *object)
+{
+	struct admission_attr attr;
+	struct asking q = {
+		.req = req, .ahead = ahead, .published = &v->annotations, .attr = &attr
+	};
+
+	if (v->policies->unreadable || admission_attr(req, old, object, &attr, NULL) < 0)
+		return false;
+	ask_all(&q, v->policies);
+	v->matched = q.matched;
+	v->params = ahead->lookups;
+	return !ahead->unsure;
+}
+
+void admit_policy_draft(struct admission_request *req, size_t lane, const struct object *ns,
+			const struct json *old, struct json *object)
+{
+	struct admission_ahead ahead = { .lane = lane, .ns = ns };
+	struct arena *a = req->write->arena;
+	struct admission_active *active;
+	struct admission_verdict *v;
+
+	if (!req->server->policies || is_exempt(req->path_kind))
+		return;
+	active = admission_policies_look(req->server->policies, lane);
+	if (!active)
+		return;
+	arena_hold(a, drop_policies, active);
+	v = ARENA_NEW(a, struct admission_verdict);
+	v->policies = active;
+	if (judge(req, v, &ahead, old, object))
+		req->verdict = v;
+}
+
+/* Whether the evaluation for the draft counts. It has happened if the write has a verdict. */
+static bool takes_verdict(struct admission_request *req, const struct admission_active *now)
+{
+	const struct admission_verdict *v = req->verdict;
+
+	if (!v || v->policies != now || !admission_lookups_hold(v->params))
+		return false;
+	for (const struct audit_annotation *it = v->annotations; it; it = it->next)
+		audit_annotate(&req->about.annotations, req->work, it->key, it->value);
+	if (v->matched)
+		server_metrics_policies(req->server->counts, POLICIES_ON_CONNECTION);
+	return true;
+}
+
+/* --- the plugin --------------------------------------------------------------------- */
+
 bool admit_policy_concerns(const struct admission_request *req)
 {
 	struct admission_policies *all = req->server->policies;
 
-	return all && admission_policies_any(all) && !is_exempt(req->path_kind);
+	return all && admission_active_any(admission_policies_now(all)) &&
+	       !is_exempt(req->path_kind);
+}
+
+static int decide(struct admission_request *req, const struct admission_active *now,
+		  const struct json *old, const struct json *object, struct error *err)
+{
+	struct admission_attr attr;
+	struct asking q = { .req = req, .published = &req->about.annotations, .attr = &attr };
+	int r;
+
+	r = admission_policies_check(req->server->policies, err);
+	if (r == 0)
+		r = admission_attr(req, old, object, &attr, err);
+	if (r < 0)
+		return r;
+	ask_all(&q, now);
+	publish_failures(&q);
+	if (q.matched)
+		server_metrics_policies(req->server->counts, POLICIES_ON_STATE);
+	return q.denial ? admission_deny(req, &attr, q.code, q.denial, err) : 0;
 }
 
 int admit_policy(struct admission_request *req, const struct json *old, struct json *object,
 		 struct error *err)
 {
-	const struct admission_policies *all = req->server->policies;
-	struct admission_attr attr;
-	struct asking q = { .req = req, .attr = &attr };
-	struct omap_cursor at;
-	int r;
+	const struct admission_active *now = admission_policies_now(req->server->policies);
 
-	r = admission_policies_check(all, err);
-	if (r == 0)
-		r = admission_attr(req, old, object, &attr, err);
-	if (r < 0)
-		return r;
-	admission_cel_begin(&q.cel, req, &attr);
-	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at))
-		ask_policy(&q, omap_value(&at));
-	publish_failures(&q);
-	if (q.denial)
-		r = admission_deny(req, &attr, q.code, q.denial, err);
-	admission_cel_end(&q.cel);
-	return r;
+	return takes_verdict(req, now) ? 0 : decide(req, now, old, object, err);
 }

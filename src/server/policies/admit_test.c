@@ -8,9 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
+#include "net/sim/sim.h"
 #include "server/authz/authz.h"
+#include "server/http/audit.h"
+#include "server/policies/policy.h"
 #include "server/testing/state_fake.h"
 #include "server/testing/verb_world.h"
 
@@ -55,7 +61,10 @@ static void drop_policy(struct verb_world *w)
 #define DENY                 "\"validationActions\":[\"Deny\"]"
 #define IF(expression, more) "\"validations\":[{\"expression\":\"" expression "\"" more "}]"
 
-/* The effect of a policy on a ConfigMap that is created. */
+/*
+ * The effect of a policy on a ConfigMap that is created. Every user is an administrator here;
+ * service accounts have no rights.
+ */
 static const struct {
 	const char *spec, *binding;
 	int status;
@@ -111,6 +120,13 @@ static const struct {
 		    ",\"messageExpression\":\"string(params.data.max)\""),
 	  DENY ",\"paramRef\":{\"name\":\"limits\",\"parameterNotFoundAction\":\"Deny\"}", 422,
 	  "Invalid", SAID "5" },
+	{ PARAMS IF("params.data.max == '5' && !has(params.metadata.managedFields)", ""),
+	  DENY ",\"paramRef\":{\"name\":\"limits\",\"parameterNotFoundAction\":\"Deny\"}", 201,
+	  NULL, NULL },
+	{ PARAMS IF("params.data.max == '5'", ""),
+	  DENY ",\"paramRef\":{\"selector\":{},\"namespace\":\"default\","
+	       "\"parameterNotFoundAction\":\"Deny\"}",
+	  201, NULL, NULL },
 	{ PARAMS IF("false", ""),
 	  DENY ",\"paramRef\":{\"name\":\"none\",\"parameterNotFoundAction\":\"Allow\"}", 201, NULL,
 	  NULL },
@@ -298,7 +314,6 @@ static void a_policy_counts_as_it_is_now(void **state)
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
 }
 
-/* Every user is an administrator here; service accounts have no rights. */
 /*
  * Another server deleted the namespace. A write that was first denied by a policy, on an older
  * state, is then rejected for the namespace, and the reply says so.
@@ -324,6 +339,207 @@ static void the_reason_of_an_earlier_try_is_not_reported(void **state)
 		assert_string_equal(verb_world_text(w, got, "/reason"), "NotFound");
 	}
 	drop_policy(w);
+}
+
+/* --- drafts ----------------------------------------------------------------------- */
+
+/* Writes on which policies decided, by the loop that evaluated them. */
+static long judged(struct verb_world *w, const char *loop)
+{
+	return verb_world_metric(
+		w, arena_printf(&w->arena, "devplane_admission_policy_checks_total{loop=\"%s\"}",
+				loop));
+}
+
+static struct json *call(struct verb_world *w, unsigned lane, const char *method,
+			 const char *target, const char *body, int status)
+{
+	verb_world_choose(w, lane);
+	return verb_world_call(w, method, target, body, status);
+}
+
+/* Denials, questions about rights, and parameters by a selector are the state's. */
+static bool is_for_state(size_t i)
+{
+	return cases[i].message || strstr(cases[i].spec, "authorizer") ||
+	       strstr(cases[i].binding, "\"paramRef\":{\"selector");
+}
+
+static void a_draft_is_judged_as_other_writes(void **state)
+{
+	struct verb_world *w = *state;
+	long connection = 0, on_state = 0;
+
+	(void)verb_world_call(w, "POST", MAPS,
+			      "{\"metadata\":{\"name\":\"limits\"},\"data\":{\"max\":\"5\"}}", 201);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct json *one, *other;
+
+		set_policy(w, NULL, cases[i].spec, cases[i].binding);
+		one = call(w, 0, "POST", MAPS "?dryRun=All", MAP, cases[i].status);
+		other = call(w, 1, "POST", MAPS, MAP, cases[i].status);
+		assert_true(!cases[i].message || json_equal(one, other));
+		on_state += 1 + is_for_state(i);
+		connection += !is_for_state(i);
+		assert_int_equal(judged(w, "state"), on_state);
+		assert_int_equal(judged(w, "connection"), connection);
+		drop_policy(w);
+		if (!cases[i].message)
+			(void)verb_world_call(w, "DELETE", MAPS "/x", NULL, 200);
+	}
+}
+
+static void a_draft_of_each_verb_is_judged(void **state)
+{
+	struct verb_world *w = *state;
+
+	set_policy(w, NULL,
+		   IF("request.operation == 'CREATE' ? oldObject == null : "
+		      "request.operation == 'UPDATE' ? object.data.a != oldObject.data.a : "
+		      "object == null && oldObject.data.a == '3'",
+		      ""),
+		   DENY);
+	/* The first write after a change makes the set that drafts use. */
+	(void)call(w, 1, "POST", MAPS "?dryRun=All", MAP, 201);
+	(void)call(w, 1, "POST", MAPS, MAP, 201);
+	assert_int_equal(judged(w, "connection"), 1);
+	verb_world_choose(w, 1);
+	(void)verb_world_patch(w, MAPS "/x", MERGE, "{\"data\":{\"a\":\"2\"}}", 200);
+	assert_int_equal(judged(w, "connection"), 2);
+	/* Nothing changes. */
+	verb_world_choose(w, 1);
+	(void)verb_world_patch(w, MAPS "/x", MERGE, "{\"data\":{\"a\":\"2\"}}", 422);
+	(void)call(w, 1, "DELETE", MAPS "/x", NULL, 422);
+	(void)call(w, 1, "PUT", MAPS "/x", "{\"metadata\":{\"name\":\"x\"},\"data\":{\"a\":\"3\"}}",
+		   200);
+	assert_int_equal(judged(w, "connection"), 3);
+	(void)call(w, 1, "DELETE", MAPS "/x", NULL, 200);
+	assert_int_equal(judged(w, "connection"), 4);
+}
+
+static bool is_drafted(void *arg)
+{
+	struct verb_world *w = arg;
+
+	return atomic_load(&w->server.policies->active)->refs > 1;
+}
+
+static void set_binding(struct verb_world *w, struct object *now, struct object *before)
+{
+	const struct state_observer *o = &w->server.policies->observers[1];
+
+	o->changed(o->arg, now, before);
+}
+
+/* The binding changes after the draft was made, and before the state gets it. */
+static void a_policy_that_changes_under_a_draft_counts(void **state)
+{
+	struct verb_world *w = *state;
+	struct resource *r = state_resource(
+		w->server.state,
+		schema_find_resource(STR("admissionregistration.k8s.io"), STR("v1"),
+				     STR("validatingadmissionpolicybindings")));
+	struct verb_ask ask = {
+		.method = "POST", .target = MAPS, .content_type = "application/json", .body = MAP
+	};
+	struct object *binding;
+
+	set_policy(w, NULL, IF("false", ""), DENY);
+	(void)verb_world_call(
+		w, "POST", BINDINGS,
+		"{\"metadata\":{\"name\":\"elsewhere\"},\"spec\":{\"policyName\":\"p\","
+		"\"matchResources\":{\"namespaceSelector\":{\"matchLabels\":{\"a\":\"b\"}}}," DENY
+		"}}",
+		201);
+	binding = object_ref(resource_get(r, STR(""), STR("b")));
+	set_binding(w, NULL, binding);
+	(void)call(w, 0, "POST", MAPS "?dryRun=All", MAP, 201);
+	verb_world_choose(w, 1);
+	verb_world_begin(w, &ask);
+	assert_true(sim_run_until(w->sim, is_drafted, w, 1000));
+	set_binding(w, binding, NULL);
+	verb_world_finish(w, &ask);
+	assert_int_equal(ask.status, 422);
+	assert_int_equal(judged(w, "connection"), 0);
+	assert_int_equal(judged(w, "state"), 2);
+	verb_ask_release(&ask);
+	object_unref(binding);
+}
+
+static void a_parameter_that_changes_under_a_draft_counts(void **state)
+{
+	struct verb_world *w = *state;
+	const struct str name = STR("limits"), ns = STR("default");
+	struct admission_lookup missing, found;
+
+	missing = (struct admission_lookup){
+		.resource = state_resource(
+			w->server.state,
+			schema_find_resource(STR(""), STR("v1"), STR("configmaps"))),
+		.ns = ns,
+		.name = name,
+	};
+	assert_true(admission_lookups_hold(NULL));
+	assert_true(admission_lookups_hold(&missing));
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"limits\"}}", 201);
+	assert_false(admission_lookups_hold(&missing));
+	found = missing;
+	found.object = object_ref(resource_get(found.resource, ns, name));
+	assert_true(admission_lookups_hold(&found));
+	found.next = &missing;
+	assert_false(admission_lookups_hold(&found));
+	found.next = NULL;
+	(void)verb_world_patch(w, MAPS "/limits", MERGE, "{\"data\":{\"a\":\"1\"}}", 200);
+	assert_false(admission_lookups_hold(&found));
+	object_unref(found.object);
+}
+
+/* The annotations in the last line of the audit log. */
+static const struct json *last_annotations(struct verb_world *w, const char *path)
+{
+	char text[8192];
+	struct json *line = NULL;
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	while (fgets(text, sizeof(text), f))
+		assert_int_equal(json_parse(&w->arena, arena_str(&w->arena, str_from(text)), NULL,
+					    &line, NULL),
+				 0);
+	(void)fclose(f);
+	return json_getz(line, "annotations");
+}
+
+static void a_drafts_audit_annotations_are_those_of_the_state(void **state)
+{
+	struct verb_world *w = *state;
+	char path[] = "/tmp/devplane-audit-XXXXXX";
+	struct audit_opts opts = { .path = path, .metrics = w->server.metrics, .log = &w->log };
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(audit_open(&opts, &w->server.audit, NULL), 0);
+	set_policy(w, NULL,
+		   "\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":\"'is ' + "
+		   "object.data.a\"}]," IF("object.data.a == '1'", ""),
+		   "\"validationActions\":[\"Deny\",\"Audit\"]");
+	for (int bad = 0; bad < 2; bad++) {
+		const char *body = bad ? "{\"metadata\":{\"name\":\"y\"},\"data\":{\"a\":\"2\"}}"
+				       : MAP;
+		const struct json *one, *other;
+
+		(void)call(w, 0, "POST", MAPS "?dryRun=All", body, bad ? 422 : 201);
+		one = last_annotations(w, path);
+		(void)call(w, 1, "POST", MAPS, body, bad ? 422 : 201);
+		other = last_annotations(w, path);
+		assert_int_equal(json_count(other), 1 + bad);
+		assert_true(json_equal(one, other));
+		assert_int_equal(judged(w, "connection"), 1);
+	}
+	audit_close(w->server.audit);
+	w->server.audit = NULL;
+	(void)close(fd);
+	(void)unlink(path);
 }
 
 static void attach_authz(struct verb_world *w)
@@ -370,6 +586,11 @@ int main(void)
 		TEST(another_version_is_seen_as_the_one_that_was_asked_for),
 		TEST(policies_are_subject_to_none),
 		TEST(a_policy_counts_as_it_is_now),
+		TEST(a_draft_is_judged_as_other_writes),
+		TEST(a_draft_of_each_verb_is_judged),
+		TEST(a_policy_that_changes_under_a_draft_counts),
+		TEST(a_parameter_that_changes_under_a_draft_counts),
+		TEST(a_drafts_audit_annotations_are_those_of_the_state),
 		cmocka_unit_test_setup_teardown(the_reason_of_an_earlier_try_is_not_reported,
 						set_up_shared, tear_down),
 	};

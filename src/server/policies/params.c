@@ -15,17 +15,30 @@ static void split_version(struct str api_version, struct str *ret_group, struct 
 	*ret_version = slash < 0 ? api_version : str_skip(api_version, (size_t)slash + 1);
 }
 
+/* NULL: none. */
+static const struct schema_kind *built_in_kind(const struct admission_policy *p)
+{
+	const struct schema_kind *k = schema_find_kind(p->param_version, p->param_kind);
+
+	return k && k->resource.n && !(k->flags & SCHEMA_REVIEW) ? k : NULL;
+}
+
+bool admission_param_is_built_in(const struct admission_policy *p)
+{
+	return !p->has_params || built_in_kind(p);
+}
+
 int admission_param_kind(struct admission_request *req, const struct admission_policy *p,
 			 const struct schema_kind **ret_kind, struct error *err)
 {
-	const struct schema_kind *k = schema_find_kind(p->param_version, p->param_kind);
+	const struct schema_kind *k = built_in_kind(p);
 	struct str group, version;
 
 	*ret_kind = NULL;
 	if (!p->has_params)
 		return 0;
 	split_version(p->param_version, &group, &version);
-	if (!k || !k->resource.n || k->flags & SCHEMA_REVIEW)
+	if (!k)
 		k = custom_find_kind(req->server->custom, group, version, p->param_kind);
 	*ret_kind = k;
 	if (k)
@@ -37,6 +50,7 @@ int admission_param_kind(struct admission_request *req, const struct admission_p
 
 struct gathering {
 	struct admission_request *req;
+	struct admission_ahead *ahead; /* NULL: on the state's loop */
 	const struct schema_kind *kind;
 	struct admission_params *params;
 };
@@ -66,9 +80,39 @@ static void params_on_listed(void *arg, const struct list_result *list, const st
 		params_take(g, list->items[i]);
 }
 
+static void drop_looked_up(void *object)
+{
+	object_unref(object);
+}
+
+static struct object *look_up(struct gathering *g, struct resource *r, struct str ns,
+			      struct str name)
+{
+	struct arena *a = g->req->write->arena;
+	struct admission_lookup *l = ARENA_NEW(a, struct admission_lookup);
+
+	*l = (struct admission_lookup){
+		.next = g->ahead->lookups,
+		.resource = r,
+		.ns = ns,
+		.name = name,
+		.object = resource_look(r, g->ahead->lane, ns, name),
+	};
+	arena_hold(a, drop_looked_up, l->object);
+	g->ahead->lookups = l;
+	return l->object;
+}
+
+bool admission_lookups_hold(const struct admission_lookup *l)
+{
+	while (l && resource_get(l->resource, l->ns, l->name) == l->object)
+		l = l->next;
+	return !l;
+}
+
 static void take_named(struct gathering *g, struct resource *r, struct str ns, struct str name)
 {
-	struct object *o = resource_get(r, ns, name);
+	struct object *o = g->ahead ? look_up(g, r, ns, name) : resource_get(r, ns, name);
 
 	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, 1);
 	if (o)
@@ -97,9 +141,10 @@ static int namespace_of(const struct schema_kind *k, const struct admission_bind
 
 int admission_params(struct admission_request *req, const struct schema_kind *kind,
 		     const struct admission_binding *b, struct str ns,
-		     struct admission_params *ret_params, struct error *err)
+		     struct admission_ahead *ahead, struct admission_params *ret_params,
+		     struct error *err)
 {
-	struct gathering g = { .req = req, .kind = kind, .params = ret_params };
+	struct gathering g = { req, ahead, kind, ret_params };
 	struct list_query query = { .labels = b->param_selector };
 	struct resource *r;
 	int ret;
@@ -114,6 +159,10 @@ int admission_params(struct admission_request *req, const struct schema_kind *ki
 	if (ret < 0)
 		return ret;
 	r = state_resource(req->state, kind);
+	if (ahead && b->by_selector) {
+		ahead->unsure = true;
+		return 0;
+	}
 	if (b->by_selector)
 		resource_list(r, &query, req->write->arena, params_on_listed, &g);
 	else

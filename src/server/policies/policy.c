@@ -1,6 +1,6 @@
 /*
- * Policies and bindings are few and change rarely. So the bindings of all policies are computed
- * again when a write comes after a change.
+ * Policies and bindings are few and change rarely. So the set of those in effect is made anew when
+ * a write comes after a change.
  */
 #include "server/policies/policy.h"
 
@@ -8,14 +8,14 @@
 
 #include "base/core/mem.h"
 #include "base/report/log.h"
+#include "server/cache/reclaim.h"
 
 /* --- policies ----------------------------------------------------------------------- */
 
-static void policy_free(struct admission_policy *p)
+static void policy_unref(struct admission_policy *p)
 {
-	if (!p)
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	free(p->bindings);
 	arena_release(&p->arena);
 	free(p);
 }
@@ -90,11 +90,19 @@ static void compile_annotations(struct admission_policy *p, const struct json *l
 	p->annotations = (struct admission_exprs){ v, n };
 }
 
-static struct admission_policy *policy_unreadable(struct str name)
+static struct admission_policy *policy_alloc(void)
 {
 	struct admission_policy *p = XNEW(struct admission_policy);
 
+	atomic_init(&p->refs, 1);
 	arena_init(&p->arena, SIZE_MAX);
+	return p;
+}
+
+static struct admission_policy *policy_unreadable(struct str name)
+{
+	struct admission_policy *p = policy_alloc();
+
 	p->name = arena_str(&p->arena, name);
 	p->unreadable = true;
 	return p;
@@ -102,13 +110,12 @@ static struct admission_policy *policy_unreadable(struct str name)
 
 static struct admission_policy *policy_new(const struct json *tree)
 {
-	struct admission_policy *p = XNEW(struct admission_policy);
+	struct admission_policy *p = policy_alloc();
 	const struct json *spec = json_getz(tree, "spec");
 	const struct json *kind = json_getz(spec, "paramKind");
 	struct cel_policy_options options = { .params = kind != NULL, .authorizer = true };
 	struct arena *a = &p->arena;
 
-	arena_init(a, SIZE_MAX);
 	p->name = arena_str(a, json_text_at(json_getz(tree, "metadata"), "name"));
 	p->match = admission_match_policy(a, json_getz(spec, "matchConstraints"));
 	p->ignores_failures = str_eqz(json_text_at(spec, "failurePolicy"), "Ignore");
@@ -124,9 +131,9 @@ static struct admission_policy *policy_new(const struct json *tree)
 
 /* --- bindings ----------------------------------------------------------------------- */
 
-static void binding_free(struct admission_binding *b)
+static void binding_unref(struct admission_binding *b)
 {
-	if (!b)
+	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	arena_release(&b->arena);
 	free(b);
@@ -158,11 +165,19 @@ static void read_param_ref(struct admission_binding *b, const struct json *ref)
 	b->deny_without = str_eqz(json_text_at(ref, "parameterNotFoundAction"), "Deny");
 }
 
-static struct admission_binding *binding_unreadable(struct str name)
+static struct admission_binding *binding_alloc(void)
 {
 	struct admission_binding *b = XNEW(struct admission_binding);
 
+	atomic_init(&b->refs, 1);
 	arena_init(&b->arena, SIZE_MAX);
+	return b;
+}
+
+static struct admission_binding *binding_unreadable(struct str name)
+{
+	struct admission_binding *b = binding_alloc();
+
 	b->name = arena_str(&b->arena, name);
 	b->policy = STR("");
 	b->unreadable = true;
@@ -171,14 +186,13 @@ static struct admission_binding *binding_unreadable(struct str name)
 
 static struct admission_binding *binding_new(const struct json *tree)
 {
-	struct admission_binding *b = XNEW(struct admission_binding);
+	struct admission_binding *b = binding_alloc();
 	const struct json *spec = json_getz(tree, "spec");
 	const struct json *match = json_getz(spec, "matchResources");
 	const struct json *actions = json_getz(spec, "validationActions");
 	struct json *given = NULL;
 	struct arena *a = &b->arena;
 
-	arena_init(a, SIZE_MAX);
 	b->name = arena_str(a, json_text_at(json_getz(tree, "metadata"), "name"));
 	b->policy = arena_str(a, json_text_at(spec, "policyName"));
 	b->everywhere = !match;
@@ -219,7 +233,7 @@ static void replace_policy(struct admission_policies *all, struct str name,
 	struct admission_policy *before = omap_remove(&all->policies, name);
 
 	all->nunreadable -= before && before->unreadable;
-	policy_free(before);
+	policy_unref(before);
 	if (next)
 		(void)omap_put(&all->policies, next->name, next);
 	all->nunreadable += next && next->unreadable;
@@ -232,7 +246,7 @@ static void replace_binding(struct admission_policies *all, struct str name,
 	struct admission_binding *before = omap_remove(&all->bindings, name);
 
 	all->nunreadable -= before && before->unreadable;
-	binding_free(before);
+	binding_unref(before);
 	if (next)
 		(void)omap_put(&all->bindings, next->name, next);
 	all->nunreadable += next && next->unreadable;
@@ -276,7 +290,7 @@ static void reset_policies(void *arg)
 		struct admission_policy *p = omap_value(&at);
 
 		all->nunreadable -= p->unreadable;
-		policy_free(p);
+		policy_unref(p);
 	}
 	omap_clear(&all->policies);
 	all->stale = true;
@@ -291,13 +305,128 @@ static void reset_bindings(void *arg)
 		struct admission_binding *b = omap_value(&at);
 
 		all->nunreadable -= b->unreadable;
-		binding_free(b);
+		binding_unref(b);
 	}
 	omap_clear(&all->bindings);
 	all->stale = true;
 }
 
-void admission_policies_init(struct admission_policies *all, const struct log *log)
+/* --- the set in effect -------------------------------------------------------------- */
+
+void admission_active_unref(struct admission_active *a)
+{
+	if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	for (size_t i = 0; i < a->n; i++)
+		policy_unref(a->v[i].policy);
+	for (size_t i = 0; i < a->nbindings; i++)
+		binding_unref(a->bindings[i]);
+	arena_release(&a->arena);
+	free(a);
+}
+
+static void drop_active(void *active)
+{
+	admission_active_unref(active);
+}
+
+static int by_policy(const void *a, const void *b)
+{
+	const struct admission_binding *x = *(struct admission_binding *const *)a;
+	const struct admission_binding *y = *(struct admission_binding *const *)b;
+	int r = str_cmp(x->policy, y->policy);
+
+	return r ? r : str_cmp(x->name, y->name);
+}
+
+static void take_bindings(struct admission_active *a, const struct omap *bindings)
+{
+	struct omap_cursor at;
+
+	a->bindings = ARENA_ARRAY(&a->arena, struct admission_binding *, bindings->n + 1);
+	for (bool ok = omap_first(bindings, &at); ok; ok = omap_next(&at)) {
+		struct admission_binding *b = omap_value(&at);
+
+		(void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+		a->bindings[a->nbindings++] = b;
+	}
+	qsort(a->bindings, a->nbindings, sizeof(struct admission_binding *), by_policy);
+}
+
+/* Both arrays are in order of policies. */
+static void take_policies(struct admission_active *a, const struct omap *policies)
+{
+	struct omap_cursor at;
+	size_t i = 0;
+
+	a->v = ARENA_ARRAY(&a->arena, struct admission_bound, policies->n + 1);
+	for (bool ok = omap_first(policies, &at); ok; ok = omap_next(&at)) {
+		struct admission_policy *p = omap_value(&at);
+		size_t first;
+
+		while (i < a->nbindings && str_cmp(a->bindings[i]->policy, p->name) < 0)
+			i++;
+		first = i;
+		while (i < a->nbindings && str_eq(a->bindings[i]->policy, p->name))
+			i++;
+		if (i == first)
+			continue;
+		(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+		a->v[a->n++] = (struct admission_bound){ p, a->bindings + first, i - first };
+	}
+}
+
+static struct admission_active *active_new(const struct admission_policies *all)
+{
+	struct admission_active *a = XNEW(struct admission_active);
+
+	atomic_init(&a->refs, 1);
+	arena_init(&a->arena, SIZE_MAX);
+	a->unreadable = all->nunreadable > 0;
+	take_bindings(a, &all->bindings);
+	take_policies(a, &all->policies);
+	return a;
+}
+
+static void renew_active(struct admission_policies *all)
+{
+	struct admission_active *next = active_new(all), *before;
+
+	before = atomic_exchange(&all->active, next); /* sequentially consistent: see reclaim.h */
+	reclaim_retire(all->reclaim, before, drop_active);
+	reclaim_flush(all->reclaim);
+	all->stale = false;
+}
+
+const struct admission_active *admission_policies_now(struct admission_policies *all)
+{
+	if (UNLIKELY(all->stale))
+		renew_active(all);
+	return atomic_load_explicit(&all->active, memory_order_relaxed);
+}
+
+bool admission_active_any(const struct admission_active *a)
+{
+	return a->n > 0 || a->unreadable;
+}
+
+struct admission_active *admission_policies_look(struct admission_policies *all, size_t lane)
+{
+	struct admission_active *a;
+
+	reclaim_enter(all->reclaim, lane);
+	a = atomic_load(&all->active);
+	if (admission_active_any(a))
+		(void)atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+	else
+		a = NULL;
+	reclaim_leave(all->reclaim, lane);
+	return a;
+}
+
+/* --- life cycle --------------------------------------------------------------------- */
+
+void admission_policies_init(struct admission_policies *all, size_t nlanes, const struct log *log)
 {
 	const struct str group = STR("admissionregistration.k8s.io");
 
@@ -305,7 +434,9 @@ void admission_policies_init(struct admission_policies *all, const struct log *l
 	omap_init(&all->policies);
 	omap_init(&all->bindings);
 	all->stale = false;
-	all->active = all->nunreadable = 0;
+	all->nunreadable = 0;
+	all->reclaim = reclaim_new(nlanes);
+	atomic_init(&all->active, active_new(all));
 	all->observers[0] = (struct state_observer){ .group = group,
 						     .resource = STR("validatingadmissionpolicies"),
 						     .changed = on_policy,
@@ -325,48 +456,11 @@ void admission_policies_release(struct admission_policies *all)
 	reset_bindings(all);
 	omap_release(&all->policies);
 	omap_release(&all->bindings);
+	admission_active_unref(atomic_load(&all->active));
+	reclaim_free(all->reclaim);
 }
 
-/* --- bindings of policies ----------------------------------------------------------- */
-
-static void forget_bindings(struct admission_policies *all)
-{
-	struct omap_cursor at;
-
-	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
-		struct admission_policy *p = omap_value(&at);
-
-		free(p->bindings);
-		p->bindings = NULL;
-		p->nbindings = 0;
-	}
-}
-
-static void find_bindings(struct admission_policies *all)
-{
-	struct omap_cursor at;
-
-	forget_bindings(all);
-	all->active = 0;
-	all->stale = false;
-	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
-		struct admission_binding *b = omap_value(&at);
-		struct admission_policy *p = omap_get(&all->policies, b->policy);
-
-		if (!p)
-			continue;
-		p->bindings = xrealloc(p->bindings, (p->nbindings + 1) * sizeof(*p->bindings));
-		p->bindings[p->nbindings++] = b;
-		all->active += p->nbindings == 1;
-	}
-}
-
-bool admission_policies_any(struct admission_policies *all)
-{
-	if (UNLIKELY(all->stale))
-		find_bindings(all);
-	return all->active > 0 || all->nunreadable > 0;
-}
+/* --- unreadable ones ---------------------------------------------------------------- */
 
 static struct str unreadable_policy(const struct admission_policies *all)
 {

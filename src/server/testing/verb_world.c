@@ -153,7 +153,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
 	w->server.policies = XNEW(struct admission_policies);
-	admission_policies_init(w->server.policies, w->server.opts.log);
+	admission_policies_init(w->server.policies, 2, w->server.opts.log);
 	gather_observers(w, &opts);
 	w->server.quotas = quotas_new(&w->server);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
@@ -410,6 +410,28 @@ struct json *verb_world_patch(struct verb_world *w, const char *target, const ch
 	};
 
 	return ask_for(w, ask, status);
+}
+
+void verb_world_choose(struct verb_world *w, unsigned lane)
+{
+	unsigned before = w->served[lane];
+
+	do {
+		before = w->served[lane];
+		(void)verb_world_call(w, "GET", "/api/v1/namespaces/default", NULL, 200);
+	} while (w->served[lane] == before);
+	w->asked++; /* the client after next is the same again */
+}
+
+long verb_world_metric(struct verb_world *w, const char *series)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(1024UL * 1024);
+	const char *line = arena_printf(&w->arena, "\n%s ", series), *at;
+
+	assert_int_equal(metrics_print(w->server.metrics, &text), 0);
+	at = strstr(text.p, line);
+	assert_non_null(at);
+	return strtol(at + strlen(line), NULL, 10);
 }
 
 void verb_world_make_maps(struct verb_world *w, int n, int size)

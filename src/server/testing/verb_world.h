@@ -86,6 +86,12 @@ struct json *verb_world_call(struct verb_world *w, const char *method, const cha
 struct json *verb_world_patch(struct verb_world *w, const char *target, const char *type,
 			      const char *body, int status);
 
+/* The next request is one of that lane. */
+void verb_world_choose(struct verb_world *w, unsigned lane);
+
+/* The value of a series, such as `devplane_write_drafts_total{result="used"}`. */
+long verb_world_metric(struct verb_world *w, const char *series);
+
 /*
  * Creates n ConfigMaps named m000.. in `default`, every second one labelled, with `size` bytes of
  * data each.

@@ -131,8 +131,10 @@ static int draft_decide(struct mutation *m, struct error *err)
 	ret = c->base ? mutation_decide(m, err) : m->ops->draft_new(m, &c->object, err);
 	m->write.authorize = d->rules;
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
-	if (ret == 0)
+	if (ret == 0) {
+		admission_judge_draft(&m->req, m->x->lane, d->ns, c->old, c->object);
 		ret = admission_check_memory(m->write.arena, err);
+	}
 	d->same = ret == 0 && mutation_is_same(m);
 	if (ret == 0 && c->object && !d->same)
 		ret = state_text_make(r, m->req.ns, m->req.name, c->object, &c->text, err);

@@ -4,8 +4,9 @@
  * With several I/O threads, a write of a compiled-in kind is decided, validated and encoded on the
  * loop of its connection, against committed objects. The state then only compares: if these
  * objects are still the ones that the write replaces and depends on, it runs the plugins that need
- * its own data, and gives the text to the store. Otherwise the write is drafted again. After
- * DRAFT_TRIES drafts, or if other writes of the object are pending, the state decides it.
+ * its own data, and gives the text to the store. It does not evaluate admission policies again that
+ * have allowed the draft (policies/admit.h). If an object has changed, the write is drafted again.
+ * After DRAFT_TRIES drafts, or if other writes of the object are pending, the state decides it.
  *
  * Plugins that read other objects (the service account and the classes of a pod, the limit ranges
  * of its namespace) run for a draft, too. The draft records what they read (engine/looks.h), and

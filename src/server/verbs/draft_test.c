@@ -28,41 +28,21 @@ enum { TOGETHER = 24 };
 
 static long drafts(struct verb_world *w, const char *result)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(1024UL * 1024);
-	char series[96];
-	const char *at;
-
-	assert_int_equal(metrics_print(w->server.metrics, &text), 0);
-	(void)snprintf(series, sizeof(series), "\ndevplane_write_drafts_total{result=\"%s\"} ",
-		       result);
-	at = strstr(text.p, series);
-	assert_non_null(at);
-	return strtol(at + strlen(series), NULL, 10);
-}
-
-/* The next request is one of that lane. */
-static void choose(struct verb_world *w, unsigned lane)
-{
-	unsigned before = w->served[lane];
-
-	do {
-		before = w->served[lane];
-		(void)verb_world_call(w, "GET", "/api/v1/namespaces/default", NULL, 200);
-	} while (w->served[lane] == before);
-	w->asked++; /* the client after next is the same again */
+	return verb_world_metric(
+		w, arena_printf(&w->arena, "devplane_write_drafts_total{result=\"%s\"}", result));
 }
 
 static struct json *call(struct verb_world *w, unsigned lane, const char *method,
 			 const char *target, const char *body, int status)
 {
-	choose(w, lane);
+	verb_world_choose(w, lane);
 	return verb_world_call(w, method, target, body, status);
 }
 
 static struct json *patch(struct verb_world *w, unsigned lane, const char *target, const char *body,
 			  int status)
 {
-	choose(w, lane);
+	verb_world_choose(w, lane);
 	return verb_world_patch(w, target, MERGE, body, status);
 }
 
@@ -436,7 +416,7 @@ static void begin_race(struct verb_world *w, const struct race *r, struct verb_a
 {
 	decide_one(w);
 	(void)patch(w, 0, r->target, r->bodies[1], 200);
-	choose(w, 0);
+	verb_world_choose(w, 0);
 	for (int i = 0; i < TOGETHER; i++) {
 		asks[2 * i] = (struct verb_ask){ .method = "PATCH",
 						 .target = r->target,
@@ -529,7 +509,7 @@ static void an_account_that_goes_meanwhile_counts(void **state)
 		struct verb_ask goes = { .method = "DELETE", .target = ACCOUNTS "/a" };
 
 		make_account(w, "a");
-		choose(w, i % 2);
+		verb_world_choose(w, i % 2);
 		verb_world_begin(w, i % 2 ? &pods : &goes);
 		sim_run_for(w->sim, i % 3);
 		verb_world_begin(w, i % 2 ? &goes : &pods);
@@ -554,7 +534,7 @@ static void a_class_with_a_pending_deletion_is_there(void **state)
 
 		made.body = pod(w, "generateName", "\"priorityClassName\":\"c\",");
 		make_class(w, "c", 7, false);
-		choose(w, lane);
+		verb_world_choose(w, lane);
 		w->asked++;
 		fake_store_hold(w->server.store, true);
 		verb_world_begin(w, &goes);

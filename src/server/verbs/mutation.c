@@ -450,6 +450,7 @@ static int decode_again(struct mutation *m, struct error *err)
 	write_init(&m->write);
 	m->req.target = m->x->request.target; /* a name from the body was in that memory */
 	m->req.about = (struct about){ 0 };
+	m->req.verdict = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
