@@ -9,7 +9,11 @@
 #include "net/http/http2.h"
 #include "net/net_limits.h"
 
-enum { NV_MAX = HTTP_HEADER_COUNT_MAX + 8 };
+enum {
+	NV_MAX = HTTP_HEADER_COUNT_MAX + 8,
+	FRAME_MAX = 16 * 1024, /* in a DATA frame; also in a record of TLS */
+	FRAME_HEADER = 9,
+};
 
 static const uint8_t no_copy = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
 
@@ -105,13 +109,26 @@ static ssize_t read_body(nghttp2_session *ng, int32_t id UNUSED, uint8_t *to UNU
 	return (ssize_t)n;
 }
 
+/*
+ * The most in one DATA frame: as every peer takes. Over TLS a frame with its header is one record,
+ * so that none is split or collected from two places.
+ */
+static ssize_t frame_length(nghttp2_session *ng UNUSED, uint8_t type UNUSED, int32_t id UNUSED,
+			    int32_t session_window UNUSED, int32_t stream_window UNUSED,
+			    uint32_t frame_max UNUSED, void *user)
+{
+	const struct http2 *x = user;
+
+	return FRAME_MAX - (x->h.tls ? FRAME_HEADER : 0);
+}
+
 static int send_data(nghttp2_session *ng UNUSED, nghttp2_frame *frame UNUSED,
 		     const uint8_t *framehd, size_t length, nghttp2_data_source *source, void *user)
 {
 	struct http2 *x = user;
 
 	x->moved_at = x->h.now;
-	outbuf_add(x->out, framehd, 9);
+	outbuf_add(x->out, framehd, FRAME_HEADER);
 	(void)http_stream_out_move(source->ptr, x->out, length);
 	return 0;
 }
@@ -254,6 +271,7 @@ void http2_set_out_callbacks(nghttp2_session_callbacks *cb)
 {
 	nghttp2_session_callbacks_set_send_callback(cb, send_bytes);
 	nghttp2_session_callbacks_set_send_data_callback(cb, send_data);
+	nghttp2_session_callbacks_set_data_source_read_length_callback(cb, frame_length);
 	nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
 	nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
 }

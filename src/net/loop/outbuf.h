@@ -15,7 +15,7 @@
 
 enum {
 	OUTBUF_IOVS = 256,
-	OUTBUF_SCRATCH = 64 * 1024,
+	OUTBUF_SCRATCH = 68 * 1024, /* four frames of 16 KiB, and a few small ones */
 	OUTBUF_FULL = 192 * 1024, /* collect no more than about this per round */
 	OUTBUF_COPY_MAX = 1024, /* slices up to this size are copied: cheaper than an iovec */
 };

@@ -164,17 +164,18 @@ static void source_skip(struct tls_source *s, size_t n)
 
 /*
  * The plaintext of the next record: in place if it is in one piece, else collected in `scratch`, so
- * that many small pieces make few records.
+ * that many small pieces make few records. In place it is all that the piece has of the next `most`
+ * bytes: OpenSSL takes one record of it, and keeps its buffer for the next.
  */
-static struct str source_peek(const struct tls_source *s, char scratch[TLS_RECORD])
+static struct str source_peek(const struct tls_source *s, size_t most, char scratch[TLS_RECORD])
 {
-	size_t want = MIN(s->left, (size_t)TLS_RECORD), at = s->at, n = 0;
+	size_t want = MIN(most, (size_t)TLS_RECORD), at = s->at, n = 0;
 
 	for (const struct iovec *v = s->iov; n < want; v++, at = 0) {
 		size_t piece = MIN(v->iov_len - at, want - n);
 
 		if (piece == want)
-			return str_of((const char *)v->iov_base + at, want);
+			return str_of((const char *)v->iov_base + at, MIN(v->iov_len - at, most));
 		if (piece)
 			memcpy(scratch + n, (const char *)v->iov_base + at, piece);
 		n += piece;
@@ -190,7 +191,7 @@ int tls_conn_encrypt(struct tls_conn *t, struct tls_source *s, struct error *err
 
 	(void)buf_reserve(&t->out, room + (room / TLS_RECORD + 1) * TLS_OVERHEAD);
 	while (s->taken < end) {
-		record = source_peek(s, scratch);
+		record = source_peek(s, end - s->taken, scratch);
 		ERR_clear_error();
 		if (SSL_write_ex(t->ssl, record.p, record.n, &n) != 1)
 			return SSL_get_error(t->ssl, 0) == SSL_ERROR_WANT_READ
