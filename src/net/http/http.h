@@ -24,6 +24,7 @@ struct conn;
 struct http_session;
 struct http_stream;
 struct loop;
+struct outbuf;
 
 enum http_version { HTTP_1_0 = 10, HTTP_1_1 = 11, HTTP_2 = 20 };
 
@@ -112,7 +113,8 @@ struct http_stream {
 	int64_t out_length; /* of our body; -1: unknown */
 	struct slice *out; /* ring of queued pieces */
 	unsigned out_first, out_n, out_cap;
-	size_t out_bytes; /* queued */
+	size_t out_bytes; /* queued, or still to be made by `supply` */
+	struct http_supply *supply; /* makes the rest, after what is queued; or NULL */
 	int64_t body_max; /* beyond it: 413; negative: no limit */
 	int64_t deadline; /* ms: when the next piece of the body is due; INT64_MAX: never */
 	int64_t body_timeout_ms;
@@ -197,6 +199,21 @@ int http_stream_respond(struct http_stream *s, int status, const struct http_fie
 /* Queues a piece of the body, regardless of room. Takes over its reference, also on failure. */
 int http_stream_send(struct http_stream *s, struct slice piece);
 int http_stream_send_copy(struct http_stream *s, struct str piece);
+
+/*
+ * Makes the rest of a body when it is sent. `put` adds exactly the next n bytes, at most 16 KiB, to
+ * the connection's output, which has room for them in pieces of any size. It calls no function of
+ * the stream. The supply lives until it was asked for all, or the stream is closed.
+ */
+struct http_supply {
+	void (*put)(struct http_supply *u, struct outbuf *o, size_t n);
+};
+
+/*
+ * Sends the rest of the body, of n bytes, and ends it. Nothing of it is queued, however slowly the
+ * peer reads. `put` is not called for a HEAD request.
+ */
+int http_stream_supply(struct http_stream *s, struct http_supply *u, size_t n);
 
 /* The number of bytes that a producer should queue at most; 0: wait for on_writable. */
 size_t http_stream_room(struct http_stream *s);

@@ -177,6 +177,7 @@ static void out_drop_all(struct http_stream *s)
 		slice_release(out_at(s, i));
 	s->out_n = 0;
 	s->out_bytes = 0;
+	s->supply = NULL;
 	if (s->out != s->out_inline)
 		free(s->out);
 	s->out = s->out_inline;
@@ -609,6 +610,19 @@ void http_stream_patient(struct http_stream *s)
 	s->out_due = INT64_MAX;
 }
 
+int http_stream_supply(struct http_stream *s, struct http_supply *u, size_t n)
+{
+	if (s->closed || s->out_ended || !s->out_head)
+		return -ERR_CANCELED;
+	if (n && !(s->server && s->head_request)) {
+		if (s->out_n == 0)
+			expect_taking(s);
+		s->supply = u;
+		s->out_bytes += n;
+	}
+	return http_stream_end(s, NULL, 0);
+}
+
 size_t http_stream_room(struct http_stream *s)
 {
 	if (s->closed || s->out_ended)
@@ -619,7 +633,8 @@ size_t http_stream_room(struct http_stream *s)
 	return 0;
 }
 
-size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
+/* Moves up to `max` bytes of the queue. */
+static size_t out_move_queued(struct http_stream *s, struct outbuf *o, size_t max)
 {
 	size_t moved = 0, n;
 	struct slice *first;
@@ -640,8 +655,20 @@ size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
 		first->p += n;
 		first->n -= n;
 	}
-	s->out_bytes -= moved;
-	if (!s->out_n)
+	return moved;
+}
+
+size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
+{
+	size_t moved = out_move_queued(s, o, max), rest = MIN(max, s->out_bytes) - moved;
+
+	s->out_bytes -= moved + rest;
+	if (rest)
+		s->supply->put(s->supply, o, rest);
+	if (!s->out_bytes)
+		s->supply = NULL;
+	moved += rest;
+	if (!s->out_bytes)
 		s->out_due = INT64_MAX;
 	else if (moved)
 		expect_taking(s);

@@ -1,18 +1,21 @@
 /*
- * Lists. The reply is a sequence of pieces, made as the stream has room: a head, the items, a
- * tail. In the plain form a piece is a reference to an object's bytes after its apiVersion and
- * kind, or the brace that begins an item and the comma before it. So a list costs one queue entry
- * for each and no other memory. In protobuf the same is true of an object's message and the
- * item's head (reply_message.h). In other forms a piece is a buffer with a few printed items.
- * Printing and compressing is done in limited steps, and the next step waits for the loop's next
- * turn, so other connections are served in between.
+ * Lists. The reply is a sequence of pieces: a head, the items, a tail. In the plain form a piece is
+ * an object's bytes after its apiVersion and kind, or the brace that begins an item and the comma
+ * before it. In protobuf the same is true of an object's message and the item's head
+ * (reply_message.h). Such a reply has a known length, and its pieces are put into the connection's
+ * output when that is written, so nothing of it is queued. In other forms, made as the stream has
+ * room, a piece is a buffer with a few printed items. Printing and compressing is done in limited
+ * steps, and the next step waits for the loop's next turn, so other connections are served in
+ * between.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/loop/gzip.h"
 #include "net/loop/loop.h"
+#include "net/loop/outbuf.h"
 #include "net/net_limits.h"
 #include "server/cache/snapshot.h"
 #include "server/http/reply.h"
@@ -42,12 +45,14 @@ struct list_reply {
 	struct buf packed; /* compressed output; the next pieces are printed meanwhile */
 	struct arena scratch; /* for the trees of one step */
 	struct gzip *gzip; /* NULL: not compressed */
-	struct slice held; /* input that the compressor has not finished */
-	struct str input; /* the unread part of `held` */
+	struct slice held; /* the last piece, if it is a reference of its own */
+	struct slice rest; /* what was not sent or compressed of the last piece; no reference */
+	struct http_supply supply; /* for a reply of known length */
+	size_t left; /* bytes that it has not sent */
 	bool failed;
 };
 
-/* Frees everything but the struct: the reply is encoded. */
+/* Frees everything but the struct. */
 static void list_reply_clear(struct list_reply *l)
 {
 	gzip_free(TAKE(l->gzip));
@@ -71,10 +76,7 @@ static void list_reply_drop(void *object)
 
 static struct slice text_piece(struct list_reply *l)
 {
-	struct bytes *b = bytes_copy(buf_str(&l->text));
-
-	buf_clear(&l->text);
-	return (struct slice){ b->data, b->n, b };
+	return (struct slice){ .p = l->text.p, .n = l->text.n };
 }
 
 static bool is_empty(const struct list_reply *l)
@@ -103,22 +105,23 @@ static struct slice print_items(struct list_reply *l)
 /* Items that must be encoded are sent several at a time, like text. */
 static struct slice next_message(struct list_reply *l)
 {
-	struct slice piece = { 0 };
 	int r;
 
 	do {
-		r = reply_messages_next(l->messages, &l->at, &piece);
+		slice_release(&l->held);
+		r = reply_messages_next(l->messages, &l->at, &l->held);
 		l->failed = l->failed || r < 0;
 		if (l->plain || r < 0)
-			return piece;
-		(void)buf_add(&l->text, piece.p, piece.n);
-		slice_release(&piece);
+			return l->held;
+		(void)buf_add(&l->text, l->held.p, l->held.n);
 	} while (l->at < l->list.n && l->text.n < PRINT_STEP);
 	return text_piece(l);
 }
 
 static struct slice next_item(struct list_reply *l)
 {
+	const struct object *o;
+
 	if (l->messages)
 		return next_message(l);
 	if (!l->plain)
@@ -129,7 +132,8 @@ static struct slice next_item(struct list_reply *l)
 	}
 	l->begun = false;
 	resource_fetch_ahead(l->list.items, l->list.n, l->at);
-	return object_item(l->list.items[l->at++]);
+	o = l->list.items[l->at++];
+	return (struct slice){ o->json->data + o->item_at, object_item_size(o), o->json };
 }
 
 static struct slice head_piece(struct list_reply *l)
@@ -149,9 +153,11 @@ static struct slice tail_piece(struct list_reply *l)
 	return text_piece(l);
 }
 
-/* The next piece; n is 0 at the end. */
+/* The next piece, without a reference: valid until the next call. n is 0 at the end. */
 static struct slice next_piece(struct list_reply *l)
 {
+	slice_release(&l->held);
+	buf_clear(&l->text);
 	switch (l->phase) {
 	case LIST_HEAD:
 		l->phase = is_empty(l) ? LIST_TAIL : LIST_ITEMS;
@@ -174,17 +180,25 @@ static struct slice next_piece(struct list_reply *l)
 
 /* --- sending ---------------------------------------------------------------------- */
 
+/* The reply is encoded. */
+static void list_made(struct list_reply *l)
+{
+	l->x->produce = NULL;
+	list_reply_clear(l);
+	exchange_made(l->x);
+}
+
 static void reply_list_finish(struct list_reply *l)
 {
 	struct error err;
 
-	l->x->produce = NULL;
-	list_reply_clear(l);
 	if (!l->failed) {
 		(void)http_stream_end(l->x->stream, NULL, 0);
-		exchange_made(l->x);
+		list_made(l);
 		return;
 	}
+	l->x->produce = NULL;
+	list_reply_clear(l);
 	(void)error_set(&err, ERR_INTERNAL, "the list cannot be printed");
 	http_stream_reset(l->x->stream, &err);
 }
@@ -205,35 +219,67 @@ static void send_pieces(struct list_reply *l)
 
 	while (http_stream_room(s) > 0) {
 		piece = next_piece(l);
-		if (l->failed)
-			slice_release(&piece);
-		else
-			(void)http_stream_send(s, piece);
+		if (!l->failed)
+			(void)http_stream_send_copy(s, str_of(piece.p, piece.n));
 		if (l->failed || l->phase == LIST_END) {
 			reply_list_finish(l);
 			return;
 		}
-		if (!l->plain && step_back(l))
+		if (step_back(l))
 			return;
 	}
+}
+
+/* A reference to the first n bytes of the piece, or a copy if they are few or soon overwritten. */
+static void put_part(struct outbuf *o, struct slice piece, size_t n)
+{
+	if (n <= OUTBUF_COPY_MAX || !piece.owner)
+		outbuf_add(o, piece.p, n);
+	else
+		outbuf_add_slice(o, (struct slice){ piece.p, n, bytes_ref(piece.owner) });
+}
+
+static void put_list(struct http_supply *u, struct outbuf *o, size_t n)
+{
+	struct list_reply *l = CONTAINER_OF(u, struct list_reply, supply);
+	size_t part;
+
+	l->left -= n;
+	for (; n; n -= part) {
+		assert(l->rest.n || l->phase != LIST_END);
+		if (!l->rest.n)
+			l->rest = next_piece(l);
+		part = MIN(n, l->rest.n);
+		put_part(o, l->rest, part);
+		l->rest.p += part;
+		l->rest.n -= part;
+	}
+	if (l->left == 0)
+		list_made(l);
+}
+
+static void supply_list(struct list_reply *l, size_t length)
+{
+	l->supply.put = put_list;
+	l->left = length;
+	(void)http_stream_supply(l->x->stream, &l->supply, length);
 }
 
 /* Compresses some input; returns true at the end of the compressed stream. */
 static bool compress(struct list_reply *l)
 {
-	size_t read = 0, before;
+	size_t read = 0;
+	struct str input;
 	int r = 0;
 
 	while (r == 0 && l->packed.n < GZIP_STEP && read < INPUT_STEP) {
-		if (!l->input.n && l->phase != LIST_END) {
-			slice_release(&l->held);
-			l->held = next_piece(l);
-			l->input = str_of(l->held.p, l->held.n);
-		}
-		before = l->input.n;
-		r = gzip_step(l->gzip, &l->input, l->phase == LIST_END, &l->packed, GZIP_STEP,
-			      NULL);
-		read += before - l->input.n;
+		if (!l->rest.n && l->phase != LIST_END)
+			l->rest = next_piece(l);
+		input = str_of(l->rest.p, l->rest.n);
+		r = gzip_step(l->gzip, &input, l->phase == LIST_END, &l->packed, GZIP_STEP, NULL);
+		read += l->rest.n - input.n;
+		l->rest.p = input.p;
+		l->rest.n = input.n;
 	}
 	l->failed = l->failed || r < 0;
 	return r == 1;
@@ -326,7 +372,6 @@ static void reply_whole(struct list_reply *l)
 	while (l->phase != LIST_END && !l->failed) {
 		piece = next_piece(l);
 		(void)buf_add(&all, piece.p, piece.n);
-		slice_release(&piece);
 	}
 	if (l->failed || all.overflow) {
 		(void)error_set(&err, ERR_INTERNAL, "the list is too large to be shown like this");
@@ -362,9 +407,13 @@ static void reply_list_begin(struct list_reply *l, size_t size, int64_t length)
 		l->gzip = gzip_deflate_new(GZIP_LEVEL);
 	x->produce = produce;
 	flow_note_size(&x->flow, size);
-	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
-		       zipped ? -1 : length))
+	if (!reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
+			zipped ? -1 : length))
+		return;
+	if (zipped || !l->plain)
 		produce(x);
+	else
+		supply_list(l, (size_t)length);
 }
 
 /* Before the head: measures the messages, and makes those that are missing. */
