@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/core/limits.h"
-#include "store/journal/crc32c.h"
+#include "net/loop/gzip.h"
 #include "store/journal/journal.h"
 #include "store/lmdb/keys.h"
 #include "target.h"
@@ -36,7 +36,7 @@ static void parse_entries(struct str entries, uint64_t n)
 	lmdb_number_put(head + 32, (int64_t)entries.n);
 	lmdb_number_put(head + 40, (int64_t)n);
 	require(buf_add(&b, head, sizeof(head)) == 0 && buf_add_str(&b, entries) == 0);
-	sum = crc32c(0, str_skip(buf_str(&b), 8));
+	sum = gzip_crc32(str_skip(buf_str(&b), 8));
 	for (int i = 0; i < 4; i++)
 		b.p[4 + i] = (char)(sum >> (24 - 8 * i));
 	require(journal_record_is_at(buf_str(&b), SALT, &sequence, &size));

@@ -23,7 +23,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
-#include "store/journal/crc32c.h"
+#include "net/loop/gzip.h"
 #include "store/journal/journal.h"
 #include "store/lmdb/lmdb_world.h"
 
@@ -174,7 +174,7 @@ static void append(struct workload *w, int64_t sequence)
 	e->owner = bytes_new(size);
 	prng_bytes(&w->prng, e->owner->data, size);
 	e->value = bytes_str(e->owner);
-	w->sums[sequence] = crc32c(0, e->value);
+	w->sums[sequence] = gzip_crc32(e->value);
 	assert_int_equal(journal_append(&w->journal, r, NULL), 0);
 	assert_int_equal(r->sequence, sequence);
 	tape_mark(OP_ACKED, sequence);
@@ -251,7 +251,7 @@ static void disk_name(struct disk *d, const struct op *op)
 	(void)snprintf(d->names[op->file], NAME_SIZE, "%s", op->kind == OP_RENAME ? op->to : "");
 }
 
-/* Index of the last operation of the kind before `end`, for the file; 0: there is none. */
+/* Returns the index of the file's last operation of that kind before `end`, or 0. */
 static size_t last_of(enum op_kind kind, int file, size_t end)
 {
 	while (end-- > 0)
@@ -320,7 +320,7 @@ static int check_record(void *arg, struct journal_record *r, struct error *err U
 	struct check *c = arg;
 
 	if (r->sequence != c->next || c->next > ROUNDS ||
-	    crc32c(0, r->entries[0].value) != c->w->sums[r->sequence])
+	    gzip_crc32(r->entries[0].value) != c->w->sums[r->sequence])
 		c->wrong = true;
 	c->next = r->sequence + 1;
 	journal_record_free(r);

@@ -28,7 +28,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
-#include "store/journal/crc32c.h"
+#include "net/loop/gzip.h"
 
 enum {
 	SUM_AT = 8, /* after the magic */
@@ -99,7 +99,7 @@ static void segment_put(char *p, const struct journal_segment *s, const char *cl
 	put_u64(p + 20, (uint64_t)s->first);
 	put_u64(p + 28, s->salt);
 	memcpy(p + 36, cluster_id, ID_BYTES);
-	sum = htobe32(crc32c(0, str_of(p + SUMMED_AT, JOURNAL_RECORD_BLOCK - SUMMED_AT)));
+	sum = htobe32(gzip_crc32(str_of(p + SUMMED_AT, JOURNAL_RECORD_BLOCK - SUMMED_AT)));
 	memcpy(p + SUM_AT, &sum, sizeof(sum));
 }
 
@@ -112,7 +112,7 @@ bool journal_segment_parse(struct str bytes, struct journal_segment *ret_segment
 		return false;
 	memcpy(&sum, bytes.p + SUM_AT, sizeof(sum));
 	if (be32toh(sum) !=
-	    crc32c(0, str_of(bytes.p + SUMMED_AT, JOURNAL_RECORD_BLOCK - SUMMED_AT)))
+	    gzip_crc32(str_of(bytes.p + SUMMED_AT, JOURNAL_RECORD_BLOCK - SUMMED_AT)))
 		return false;
 	*ret_segment = (struct journal_segment){ .number = get_u64(bytes.p + 12),
 						 .first = (int64_t)get_u64(bytes.p + 20),
@@ -271,7 +271,7 @@ static int make_file(struct journal *j, size_t bytes, struct error *err)
 	return journal_fail(j, e, "allocate a file", err);
 }
 
-/* Takes a spare that is large enough; -1: there is none. */
+/* Takes a spare that is large enough. Returns -1 if there is none. */
 static int take_spare(struct journal *j, size_t *bytes)
 {
 	char name[NAME_MAX_BYTES];

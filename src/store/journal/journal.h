@@ -37,7 +37,7 @@ struct journal {
 	char dir[JOURNAL_PATH_MAX];
 	char cluster_id[UUID_TEXT_SIZE];
 	int dir_fd; /* -1: not open */
-	int fd; /* of the newest segment; -1: there is none yet */
+	int fd; /* of the newest segment; -1 before the first one */
 	size_t segment_bytes;
 	size_t at; /* where the next record begins */
 	int64_t sequence; /* of the last record */

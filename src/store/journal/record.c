@@ -8,7 +8,7 @@
 #include "store/journal/record.h"
 
 #include "base/core/mem.h"
-#include "store/journal/crc32c.h"
+#include "net/loop/gzip.h"
 
 enum { MAGIC = 0x64704a31, SUM_AT = 4, SALT_AT = 8, ENTRY = 32 };
 
@@ -113,7 +113,7 @@ int journal_record_encode(const struct journal_record *r, uint64_t salt, struct 
 	p = head + JOURNAL_RECORD_HEAD;
 	for (size_t i = 0; i < r->n; i++)
 		p = put_entry(p, &r->entries[i]);
-	put_number(head + SUM_AT, crc32c(0, str_of(head + SALT_AT, (size_t)(p - head) - SALT_AT)),
+	put_number(head + SUM_AT, gzip_crc32(str_of(head + SALT_AT, (size_t)(p - head) - SALT_AT)),
 		   4);
 	memset(p, 0, total - (size_t)(p - head));
 	out->n = start + total;
@@ -131,7 +131,7 @@ bool journal_record_is_at(struct str bytes, uint64_t salt, int64_t *ret_sequence
 	length = get_number(bytes.p + 32, 8);
 	if (length > bytes.n - JOURNAL_RECORD_HEAD)
 		return false;
-	sum = crc32c(0, str_of(bytes.p + SALT_AT, JOURNAL_RECORD_HEAD - SALT_AT + length));
+	sum = gzip_crc32(str_of(bytes.p + SALT_AT, JOURNAL_RECORD_HEAD - SALT_AT + length));
 	if (get_number(bytes.p + SUM_AT, 4) != sum)
 		return false;
 	*ret_sequence = (int64_t)get_number(bytes.p + 16, 8);

@@ -184,7 +184,7 @@ static void a_failed_sync_behind_the_journal_loses_nothing(void **state UNUSED)
 	end(&c);
 }
 
-/* The journal cannot be trusted any more. What was acknowledged can be read, now and later. */
+/* The store writes no more to this journal. Acknowledged writes can be read, now and later. */
 static void a_failed_sync_of_the_journal_is_the_end(void **state UNUSED)
 {
 	struct store_contract_write *bad, *later;
