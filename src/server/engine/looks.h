@@ -24,7 +24,7 @@
 
 struct resource_snapshot;
 
-enum { LOOKS_MAX = 6 };
+enum { LOOKS_MAX = 8 };
 
 /* One object, or one list. */
 struct look {

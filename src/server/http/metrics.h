@@ -29,11 +29,11 @@ void server_metrics_compiled(struct server_metrics *m, uint64_t steps);
 /* Compiling continues in a later turn. Any loop. */
 void server_metrics_paused(struct server_metrics *m);
 
-/* What became of a write that was decided on its connection's loop (verbs/draft.h). Any loop. */
+/* Counts a draft by its result (verbs/draft.h). On any loop. */
 enum draft_result { DRAFT_USED, DRAFT_AGAIN, DRAFT_DROPPED, DRAFT_RESULTS };
 void server_metrics_drafted(struct server_metrics *m, enum draft_result result);
 
-/* Policies decided about a write; they were evaluated on this loop. Any loop. */
+/* Counts a write about which policies decided, by the loop that evaluated them. On any loop. */
 enum policies_loop { POLICIES_ON_CONNECTION, POLICIES_ON_STATE, POLICIES_LOOPS };
 void server_metrics_policies(struct server_metrics *m, enum policies_loop loop);
 

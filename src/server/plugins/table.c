@@ -61,7 +61,7 @@ static const struct plugin {
 	/* Whether `mutate` could change the object or reject the write. NULL: it could. */
 	bool (*matches)(struct admission_request *req, const struct json *old, struct json *object);
 	/* Part of admission_judge_draft(); or NULL. `concerns` was not asked. */
-	void (*judge)(struct admission_request *req, size_t lane, const struct object *ns,
+	void (*judge)(struct admission_request *req, const struct object *ns,
 		      const struct json *old, struct json *object);
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_fills,
@@ -194,13 +194,13 @@ int admission_mutate_draft(struct write *w, const struct json *old, struct json 
 	return r;
 }
 
-void admission_judge_draft(struct admission_request *req, size_t lane, const struct object *ns,
+void admission_judge_draft(struct admission_request *req, const struct object *ns,
 			   const struct json *old, struct json *object)
 {
 	req->op = op_of(req, !old);
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
 		if (p->judge && is_in_row(p, req))
-			p->judge(req, lane, ns, old, object);
+			p->judge(req, ns, old, object);
 }
 
 bool admission_draft_stands(struct admission_request *req, const struct json *old,

@@ -18,7 +18,6 @@
 #define SERVER_PLUGINS_TABLE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/core/error.h"
@@ -85,11 +84,11 @@ int admission_mutate_draft(struct write *w, const struct json *old, struct json 
 			   struct error *err);
 
 /*
- * When the draft is decided, on the loop of that lane: plugins whose `validate` needs little but
+ * When the draft is decided, on its lane: plugins whose `validate` needs little but
  * the request check the write. If they pass it, `validate` only compares what that was based on.
  * `ns` is the namespace; NULL: none.
  */
-void admission_judge_draft(struct admission_request *req, size_t lane, const struct object *ns,
+void admission_judge_draft(struct admission_request *req, const struct object *ns,
 			   const struct json *old, struct json *object);
 
 /* On the state's loop: whether no other plugin could have changed the draft's object. */

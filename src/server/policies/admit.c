@@ -11,6 +11,7 @@
 #include "api/api_limits.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
+#include "server/engine/looks.h"
 #include "server/http/audit.h"
 #include "server/http/metrics.h"
 #include "server/policies/policy.h"
@@ -24,7 +25,6 @@ enum {
 /* Policies that allow a draft, with nothing to report but annotations. In the write's arena. */
 struct admission_verdict {
 	struct admission_active *policies; /* a reference that the arena has */
-	const struct admission_lookup *params;
 	struct audit_annotation *annotations; /* for the audit log */
 	bool matched; /* by any policy */
 };
@@ -427,21 +427,20 @@ static bool judge(struct admission_request *req, struct admission_verdict *v,
 		return false;
 	ask_all(&q, v->policies);
 	v->matched = q.matched;
-	v->params = ahead->lookups;
 	return !ahead->unsure;
 }
 
-void admit_policy_draft(struct admission_request *req, size_t lane, const struct object *ns,
+void admit_policy_draft(struct admission_request *req, const struct object *ns,
 			const struct json *old, struct json *object)
 {
-	struct admission_ahead ahead = { .lane = lane, .ns = ns };
+	struct admission_ahead ahead = { .ns = ns };
 	struct arena *a = req->write->arena;
 	struct admission_active *active;
 	struct admission_verdict *v;
 
 	if (!req->server->policies || is_exempt(req->path_kind))
 		return;
-	active = admission_policies_look(req->server->policies, lane);
+	active = admission_policies_look(req->server->policies, req->looks->lane);
 	if (!active)
 		return;
 	arena_hold(a, drop_policies, active);
@@ -456,7 +455,7 @@ static bool takes_verdict(struct admission_request *req, const struct admission_
 {
 	const struct admission_verdict *v = req->verdict;
 
-	if (!v || v->policies != now || !admission_lookups_hold(v->params))
+	if (!v || v->policies != now)
 		return false;
 	for (const struct audit_annotation *it = v->annotations; it; it = it->next)
 		audit_annotate(&req->about.annotations, req->work, it->key, it->value);

@@ -6,15 +6,15 @@
  * Policies do not apply to policies and bindings.
  *
  * For a draft (verbs/draft.h) the policies are evaluated on its connection's loop. If they allow
- * the write, and the policies and their parameters are still the same when the state gets the
- * draft, they are not evaluated again. The state evaluates them if they deny or warn, or if they
- * ask for rights, parameters of custom kinds, or parameters by a selector.
+ * the write, and are still the same when the state uses the draft, they are not evaluated again.
+ * Their parameters are among what the draft has read (engine/looks.h). The state evaluates them if
+ * they deny or warn, or if they ask for rights, parameters of custom kinds, or parameters by a
+ * selector.
  */
 #ifndef SERVER_POLICIES_ADMIT_H
 #define SERVER_POLICIES_ADMIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct admission_request;
 struct error;
@@ -25,8 +25,8 @@ bool admit_policy_concerns(const struct admission_request *req);
 int admit_policy(struct admission_request *req, const struct json *old, struct json *object,
 		 struct error *err);
 
-/* For a draft, on the loop of that lane: sets req->verdict, or leaves it NULL. */
-void admit_policy_draft(struct admission_request *req, size_t lane, const struct object *ns,
+/* For a draft, on its lane: sets req->verdict, or leaves it NULL. */
+void admit_policy_draft(struct admission_request *req, const struct object *ns,
 			const struct json *old, struct json *object);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/report/log.h"
 #include "server/core/parts.h"
+#include "server/engine/looks.h"
 #include "server/policies/admit.h"
 #include "server/policies/policy.h"
 
@@ -74,6 +75,7 @@ static bool judge_one(struct scene *s, size_t lane)
 	struct user user = { .name = STR("u") };
 	struct arena arena;
 	struct write w = { .arena = &arena, .kind = kind };
+	struct looks looks = { .lane = lane };
 	struct admission_request req = {
 		.server = &s->server,
 		.user = &user,
@@ -84,6 +86,7 @@ static bool judge_one(struct scene *s, size_t lane)
 		.write = &w,
 		.work = &arena,
 		.op = ADMIT_CREATE,
+		.looks = &looks,
 	};
 	struct json *object = NULL;
 	bool allowed;
@@ -93,7 +96,7 @@ static bool judge_one(struct scene *s, size_t lane)
 			 STR("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
 			     "\"x\"},\"data\":{\"a\":\"a,b,c\"}}"),
 			 NULL, &object, NULL);
-	admit_policy_draft(&req, lane, s->ns, NULL, object);
+	admit_policy_draft(&req, s->ns, NULL, object);
 	allowed = req.verdict;
 	arena_release(&arena);
 	return allowed;

@@ -4,6 +4,7 @@
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/custom/custom.h"
+#include "server/engine/looks.h"
 #include "server/policies/policy.h"
 
 /* "v1" is of the core group. */
@@ -80,39 +81,23 @@ static void params_on_listed(void *arg, const struct list_result *list, const st
 		params_take(g, list->items[i]);
 }
 
-static void drop_looked_up(void *object)
-{
-	object_unref(object);
-}
-
-static struct object *look_up(struct gathering *g, struct resource *r, struct str ns,
+static struct object *look_up(struct gathering *g, const struct resource *r, struct str ns,
 			      struct str name)
 {
-	struct arena *a = g->req->write->arena;
-	struct admission_lookup *l = ARENA_NEW(a, struct admission_lookup);
+	struct looks *looks = g->req->looks;
+	struct object *o;
 
-	*l = (struct admission_lookup){
-		.next = g->ahead->lookups,
-		.resource = r,
-		.ns = ns,
-		.name = name,
-		.object = resource_look(r, g->ahead->lane, ns, name),
-	};
-	arena_hold(a, drop_looked_up, l->object);
-	g->ahead->lookups = l;
-	return l->object;
+	if (!g->ahead)
+		return resource_get(r, ns, name);
+	o = looks_object(looks, r, ns, name);
+	g->ahead->unsure |= looks->failed;
+	return o;
 }
 
-bool admission_lookups_hold(const struct admission_lookup *l)
+static void take_named(struct gathering *g, const struct resource *r, struct str ns,
+		       struct str name)
 {
-	while (l && resource_get(l->resource, l->ns, l->name) == l->object)
-		l = l->next;
-	return !l;
-}
-
-static void take_named(struct gathering *g, struct resource *r, struct str ns, struct str name)
-{
-	struct object *o = g->ahead ? look_up(g, r, ns, name) : resource_get(r, ns, name);
+	struct object *o = look_up(g, r, ns, name);
 
 	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, 1);
 	if (o)

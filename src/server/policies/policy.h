@@ -116,20 +116,10 @@ int admission_policies_check(const struct admission_policies *p, struct error *e
 
 /* --- parameters (policies/params.c) ------------------------------------------------- */
 
-/* A parameter that was looked up on a lane. */
-struct admission_lookup {
-	struct admission_lookup *next;
-	struct resource *resource;
-	struct str ns, name;
-	struct object *object; /* a reference; NULL: not found */
-};
-
-/* The evaluation for a draft, on its connection's loop. */
+/* The evaluation for a draft, on its connection's loop. It looks up parameters in req->looks. */
 struct admission_ahead {
-	size_t lane;
 	const struct object *ns; /* the namespace of the write; NULL: none */
 	bool unsure; /* the state has to evaluate */
-	struct admission_lookup *lookups; /* in the write's arena, as their references */
 };
 
 /* Whether the kind of the policy's parameters is compiled in, or it has none. On any loop. */
@@ -156,8 +146,5 @@ int admission_params(struct admission_request *req, const struct schema_kind *ki
 		     const struct admission_binding *b, struct str ns,
 		     struct admission_ahead *ahead, struct admission_params *ret_params,
 		     struct error *err);
-
-/* On the state's loop: whether all of them are still the committed objects. */
-bool admission_lookups_hold(const struct admission_lookup *lookups);
 
 #endif

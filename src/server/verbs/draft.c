@@ -1,6 +1,6 @@
 /*
- * Objects are compared by address: the draft has references, so an equal address is the same
- * state of the object. An object that is at hand as committed and as the tip has no pending write.
+ * Whatever a draft is based on is recorded in its looks, from the object that it replaces and its
+ * namespace on.
  */
 #include "server/verbs/draft.h"
 
@@ -19,8 +19,8 @@ enum {
 };
 
 struct draft {
-	struct object *base, *ns; /* references to committed objects; or NULL */
-	struct looks looks; /* what the plugins have read besides */
+	struct looks looks; /* these two, and what the plugins have read */
+	struct object *base, *ns; /* borrowed from the looks; or NULL */
 	int tries;
 	bool stale;
 	bool same; /* the write changes nothing */
@@ -45,31 +45,29 @@ static bool may_draft(const struct mutation *m)
 	       (!m->draft || m->draft->tries < DRAFT_TRIES) && state_lets_draft(x->server->state);
 }
 
-/* The objects are borrowed from the draft. */
-static bool look_up(struct mutation *m, struct object **ret_base, struct object **ret_ns)
+/* Returns false if an object is missing that the write needs. */
+static bool look_up(struct mutation *m)
 {
-	const struct exchange *x = m->x;
-	struct state *st = x->server->state;
+	struct state *st = m->req.state;
 	bool spaced = m->write.kind->flags & SCHEMA_NAMESPACED, creates = m->ops->draft_new;
+	struct draft *d = m->draft;
 
-	*ret_base = *ret_ns = NULL;
+	d->base = d->ns = NULL;
 	if (spaced)
-		*ret_ns = resource_look(state_namespaces(st), x->lane, STR(""), m->req.ns);
-	if (spaced && (!*ret_ns || (creates && (*ret_ns)->deleting)))
+		d->ns = looks_object(&d->looks, state_namespaces(st), STR(""), m->req.ns);
+	if (spaced && (!d->ns || (creates && d->ns->deleting)))
 		return false;
 	if (creates)
 		return true;
-	*ret_base = resource_look(state_resource(st, m->write.kind), x->lane, m->req.ns,
-				  m->req.name);
-	return *ret_base;
+	d->base = looks_object(&d->looks, state_resource(st, m->write.kind), m->req.ns,
+			       m->req.name);
+	return d->base;
 }
 
 static void draft_drop(void *mutation)
 {
 	struct mutation *m = mutation;
 
-	object_unref(TAKE(m->draft->base));
-	object_unref(TAKE(m->draft->ns));
 	looks_release(&m->draft->looks);
 	state_text_release(&m->decided.text);
 }
@@ -132,7 +130,7 @@ static int draft_decide(struct mutation *m, struct error *err)
 	m->write.authorize = d->rules;
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (ret == 0) {
-		admission_judge_draft(&m->req, m->x->lane, d->ns, c->old, c->object);
+		admission_judge_draft(&m->req, d->ns, c->old, c->object);
 		ret = admission_check_memory(m->write.arena, err);
 	}
 	d->same = ret == 0 && mutation_is_same(m);
@@ -144,7 +142,6 @@ static int draft_decide(struct mutation *m, struct error *err)
 bool draft_make(struct mutation *m)
 {
 	const struct exchange *x = m->x;
-	struct object *base, *ns;
 	struct error err = { 0 };
 
 	if (!may_draft(m))
@@ -153,13 +150,9 @@ bool draft_make(struct mutation *m)
 	m->write.mutate = admission_mutate_draft;
 	if (!(m->draft ? begin_again(m) : begin_first(m)))
 		return false;
-	if (!look_up(m, &base, &ns)) {
-		object_unref(ns);
-		return false;
-	}
-	m->draft->base = base;
-	m->draft->ns = ns;
 	m->draft->looks.lane = x->lane;
+	if (!look_up(m))
+		return false;
 	m->req.looks = &m->draft->looks;
 	m->decided.drafted = draft_decide(m, &err) == 0;
 	return m->decided.drafted;
@@ -167,15 +160,14 @@ bool draft_make(struct mutation *m)
 
 /* --- on the state's loop ---------------------------------------------------------- */
 
+/* The name of a creation may be the draft's own, so it is looked up here only. */
 static bool is_current(const struct mutation *m)
 {
 	const struct draft *d = m->draft;
 	const struct resource *r = state_resource(m->req.state, m->write.kind);
 
-	return resource_tip(r, m->req.ns, m->req.name) == d->base &&
-	       (!d->ns ||
-		resource_tip(state_namespaces(m->req.state), STR(""), m->req.ns) == d->ns) &&
-	       looks_are_current(&d->looks);
+	return looks_are_current(&d->looks) &&
+	       (d->base || !resource_tip(r, m->req.ns, m->req.name));
 }
 
 static bool rules_hold(struct mutation *m)

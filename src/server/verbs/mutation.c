@@ -540,7 +540,7 @@ static void mutation_on_state(struct state *st, struct job *j)
 	mutation_try(mutation_arrive(st, j), attempt_by_ops);
 }
 
-/* What a draft has changed is made again. */
+/* After a draft has failed, the state decodes the body again and decides the write. */
 static void mutation_on_state_again(struct state *st, struct job *j)
 {
 	mutation_again(mutation_arrive(st, j));
