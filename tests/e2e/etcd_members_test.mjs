@@ -177,4 +177,10 @@ await test("without a quorum clients get plain errors", async () => {
 })
 
 await etcd.kill()
+await test("a journal beside etcd is refused", async () => {
+	const wrong = start("server", "--data-dir", `${scratch}/journal`, "--secure-port", "0", "--store-journal", "--etcd-servers", etcd.url)
+	assert.notEqual((await wrong.ended).code, 0)
+	assert.match(wrong.err, /leave out --store-journal or --etcd-servers/)
+})
+
 finish()

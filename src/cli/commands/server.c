@@ -150,7 +150,7 @@ static const struct flag flags[] = {
 		  "of the disk space that is free at startup; not used with etcd" },
 	{ "store-journal", 0, FLAG_BOOL(struct server_options, store_journal),
 	  .help = "acknowledge writes when they are in a journal, and bring the data file up to "
-		  "date later: faster under many writes; not used with etcd" },
+		  "date later: faster under many writes; not with --etcd-servers" },
 	{ "watch-cache-bytes", 0, FLAG_INT(struct server_options, watch_cache), .arg = "BYTES",
 	  .initial = "67108864", .min = 65536, .max = INT64_C(1) << 40,
 	  .help = "maximum memory for the recent events of one resource, in bytes" },
@@ -231,6 +231,10 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 		return cli_bad_usage(v->cli, err,
 				     "--kubelet-certificate-names needs "
 				     "--kubelet-certificate-authority");
+	if (o->store_journal && o->etcd_servers.n)
+		return cli_bad_usage(v->cli, err,
+				     "--store-journal is for data in --data-dir: leave out "
+				     "--store-journal or --etcd-servers");
 	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");
