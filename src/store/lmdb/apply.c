@@ -112,9 +112,9 @@ static int put_last(struct pass *p, const struct journal_entry *e, bool exists)
 
 	if (e->deleted)
 		return exists ? mdb_del(p->txn, p->e->current, &k, NULL) : 0;
-	rc = mdb_cursor_put(p->current, &k, &v, MDB_RESERVE);
+	rc = mdb_cursor_put(p->current, &k, &v, MDB_RESERVE | (exists ? 0 : MDB_NOOVERWRITE));
 	if (rc)
-		return rc;
+		return rc == MDB_KEYEXIST ? MDB_CORRUPTED : rc;
 	lmdb_number_put(v.mv_data, e->revision);
 	(void)str_put((char *)v.mv_data + LMDB_NUMBER, e->value);
 	return 0;
@@ -124,10 +124,13 @@ static int put_last(struct pass *p, const struct journal_entry *e, bool exists)
 static int apply_key(struct pass *p, const struct journal_entry *const *of, size_t n)
 {
 	struct str bytes;
-	int64_t prev;
+	int64_t prev = 0;
 	bool exists;
-	int rc = load_old(p, of[0], &prev);
+	int rc = 0;
 
+	/* Otherwise put_last() finds out whether the key exists. */
+	if (of[0]->prev || of[n - 1]->deleted)
+		rc = load_old(p, of[0], &prev);
 	exists = prev != 0;
 	bytes = buf_str(p->old);
 	for (size_t i = 0; i < n && rc == 0; i++) {
@@ -176,15 +179,15 @@ static int apply_put_log(MDB_cursor *log, const struct journal_entry *entry, int
 	return rc;
 }
 
-static int apply_log(const struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
+static int apply_log(const struct pass *p, struct journal_record *const *records, size_t n)
 {
 	MDB_cursor *log;
-	int rc = mdb_cursor_open(txn, e->log, &log);
+	int rc = mdb_cursor_open(p->txn, p->e->log, &log);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < b->nrecords && rc == 0; i++) {
-		const struct journal_record *r = b->records[i];
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct journal_record *r = records[i];
 
 		for (size_t k = 0; k < r->n && rc == 0; k++)
 			rc = apply_put_log(log, &r->entries[k], r->time_ms);
@@ -195,16 +198,16 @@ static int apply_log(const struct lmdb_batch *b, const struct lmdb_env *e, MDB_t
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static void pass_sort(struct pass *p, const struct lmdb_batch *b)
+static void pass_sort(struct pass *p, struct journal_record *const *records, size_t n)
 {
-	size_t n = 0;
+	size_t changes = 0;
 
-	for (size_t i = 0; i < b->nrecords; i++)
-		n += b->records[i]->n;
-	p->entries = xcalloc(n, sizeof(const struct journal_entry *));
-	for (size_t i = 0; i < b->nrecords; i++)
-		for (size_t k = 0; k < b->records[i]->n; k++)
-			p->entries[p->n++] = &b->records[i]->entries[k];
+	for (size_t i = 0; i < n; i++)
+		changes += records[i]->n;
+	p->entries = xcalloc(changes, sizeof(const struct journal_entry *));
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < records[i]->n; k++)
+			p->entries[p->n++] = &records[i]->entries[k];
 	qsort(p->entries, p->n, sizeof(*p->entries), by_key);
 }
 
@@ -223,20 +226,20 @@ static int apply_tables(struct pass *p)
 	return rc;
 }
 
-int lmdb_apply_records(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
-		       struct buf *scratch)
+int lmdb_apply_records(struct lmdb_batch *b, struct journal_record *const *records, size_t n,
+		       const struct lmdb_env *e, MDB_txn *txn, struct buf *scratch)
 {
 	struct pass p = { .e = e, .txn = txn, .old = scratch };
-	const struct journal_record *last = b->records[b->nrecords - 1];
+	const struct journal_record *last = records[n - 1];
 	int rc;
 
-	pass_sort(&p, b);
+	pass_sort(&p, records, n);
 	rc = put_resources(&p);
 	if (rc == 0)
-		rc = apply_log(b, e, txn);
+		rc = apply_log(&p, records, n);
 	if (rc == 0)
 		rc = apply_tables(&p);
-	if (rc == 0)
+	if (rc == 0 && last->sequence)
 		rc = lmdb_meta_put(e, txn, SEQUENCE, last->sequence);
 	free(p.entries);
 	if (rc)

@@ -1,10 +1,10 @@
 /*
- * lmdb_apply - brings data.mdb up to date with records of the journal.
+ * lmdb_apply - brings data.mdb up to date with records: of the journal, or of one batch.
  *
  * Many records go into one transaction. Each table is changed in the order of its keys, and a key
  * that changed several times is put into `current` once; history is as complete as without a
- * journal. The transaction also stores the last record's sequence in `meta` ("journal"), so no
- * record is applied twice.
+ * journal. The transaction also stores the sequence of the journal's last record in `meta`
+ * ("journal"), so no record is applied twice.
  */
 #ifndef STORE_LMDB_APPLY_H
 #define STORE_LMDB_APPLY_H
@@ -12,11 +12,11 @@
 #include "store/lmdb/batch.h"
 
 /*
- * Applies b->records in the transaction. Returns 0 or LMDB's error code; MDB_CORRUPTED if a key is
- * not as the journal says.
+ * Applies n records in the transaction, at least one. Sets the results of b that say what changed.
+ * Returns 0 or LMDB's error code; MDB_CORRUPTED if a key is not as a record says.
  */
-int lmdb_apply_records(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
-		       struct buf *scratch);
+int lmdb_apply_records(struct lmdb_batch *b, struct journal_record *const *records, size_t n,
+		       const struct lmdb_env *e, MDB_txn *txn, struct buf *scratch);
 
 /* The sequence of the last record in data.mdb; 0: none. */
 int lmdb_apply_sequence(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_sequence);

@@ -25,42 +25,69 @@
 #include "store/lmdb/keys.h"
 #include "store/lmdb/resources.h"
 
-/* --- changing the tables ---------------------------------------------------------- */
+#define VALUE_MAX (1UL << 30) /* below LMDB's own limit */
 
-/* One write being applied. */
-struct change {
-	const struct lmdb_env *e;
-	MDB_txn *txn;
-	struct store_write *w;
-	struct lmdb_key key;
-	int64_t prev; /* the key's revision; 0: it does not exist */
-	struct buf *old; /* its value as in `current` */
-};
+/* --- deciding --------------------------------------------------------------------- */
 
-static MDB_val batch_key_of(const struct change *c)
+/* The state of a key: its revision, 0 if it does not exist, and the size of its value. */
+static int tip_find(const struct lmdb_tip *t, const struct lmdb_env *e, struct str key,
+		    int64_t *ret_revision, size_t *ret_size)
 {
-	return lmdb_val(lmdb_key_str(&c->key));
-}
-
-/* Copies the old value: LMDB's pointer is valid only until the next change. */
-static int read_old(struct change *c)
-{
-	MDB_val k = batch_key_of(c), v;
+	const struct journal_entry *newest = map_get(&t->newest, key);
+	MDB_val k = lmdb_val(key), v;
 	struct str bytes;
-	int rc = mdb_get(c->txn, c->e->current, &k, &v);
+	int rc;
 
-	c->prev = 0;
-	buf_clear(c->old);
+	*ret_revision = 0;
+	*ret_size = 0;
+	if (newest) {
+		*ret_revision = newest->deleted ? 0 : newest->revision;
+		*ret_size = newest->deleted ? 0 : LMDB_NUMBER + newest->value.n;
+		return 0;
+	}
+	rc = mdb_get(t->txn, e->current, &k, &v);
 	if (rc == MDB_NOTFOUND)
 		return 0;
 	if (rc)
 		return rc;
-	if (!lmdb_value_split(lmdb_str(&v), &c->prev, &bytes))
-		return MDB_CORRUPTED;
-	return buf_add(c->old, v.mv_data, v.mv_size) < 0 ? ENOMEM : 0;
+	*ret_size = v.mv_size;
+	return lmdb_value_split(lmdb_str(&v), ret_revision, &bytes) ? 0 : MDB_CORRUPTED;
 }
 
-bool lmdb_batch_expects(const struct store_write *w, int64_t *ret_revision)
+static bool tip_fits(const struct lmdb_tip *t, struct lmdb_batch *b, size_t before, size_t after)
+{
+	int64_t objects = (int64_t)t->objects + t->growth + b->record->growth;
+
+	if (after &&
+	    !lmdb_quota_allows(&b->prune.quota, (size_t)MAX(objects, (int64_t)0), before, after))
+		return false;
+	b->record->growth += (int64_t)after - (int64_t)before;
+	return true;
+}
+
+static void tip_add(struct lmdb_tip *t, struct lmdb_batch *b, struct store_write *w, struct str key,
+		    int64_t prev)
+{
+	const struct lmdb_resource *resource = w->state;
+	struct journal_entry *entry = journal_record_add(b->record, key);
+
+	entry->resource = resource->name;
+	entry->revision = w->revision;
+	entry->prev = prev;
+	entry->deleted = !w->value;
+	if (w->value) {
+		entry->owner = bytes_ref(w->value);
+		entry->value = bytes_str(w->value);
+	}
+	b->record->bytes += key.n + entry->value.n;
+	entry->older = map_put(&t->newest, entry->key, entry);
+	w->result = 0;
+	b->revision = w->revision;
+	b->changes++;
+}
+
+/* Returns the revision that the write expects; false if the write that it follows has failed. */
+static bool decide_expects(const struct store_write *w, int64_t *ret_revision)
 {
 	if (!w->after) {
 		*ret_revision = w->expected;
@@ -70,128 +97,110 @@ bool lmdb_batch_expects(const struct store_write *w, int64_t *ret_revision)
 	return w->after->result == 0;
 }
 
-static int move_old(struct change *c)
-{
-	struct lmdb_key key = c->key;
-	MDB_val k, v = lmdb_val(buf_str(c->old));
-
-	lmdb_key_add_revision(&key, c->prev);
-	k = lmdb_val(lmdb_key_str(&key));
-	lmdb_number_put(c->old->p, c->w->revision);
-	return mdb_put(c->txn, c->e->superseded, &k, &v, 0);
-}
-
-static int put_current(struct change *c)
-{
-	const struct bytes *value = c->w->value;
-	MDB_val k = batch_key_of(c), v = { .mv_size = 0 };
-	int rc;
-
-	if (!value)
-		return mdb_del(c->txn, c->e->current, &k, NULL);
-	v.mv_size = LMDB_NUMBER + value->n;
-	rc = mdb_put(c->txn, c->e->current, &k, &v, MDB_RESERVE);
-	if (rc)
-		return rc;
-	lmdb_number_put(v.mv_data, c->w->revision);
-	memcpy((char *)v.mv_data + LMDB_NUMBER, value->data, value->n);
-	return 0;
-}
-
-static int put_log(struct change *c, int64_t now_ms)
-{
-	struct lmdb_change entry = { .revision = c->w->revision,
-				     .time_ms = now_ms,
-				     .prev = c->prev,
-				     .deleted = !c->w->value,
-				     .key = lmdb_key_str(&c->key) };
-	struct lmdb_key key = { .n = 0 };
-	MDB_val k, v = { .mv_size = lmdb_change_size(&entry) };
-	int rc;
-
-	lmdb_key_add_revision(&key, c->w->revision);
-	k = lmdb_val(lmdb_key_str(&key));
-	rc = mdb_put(c->txn, c->e->log, &k, &v, MDB_RESERVE | MDB_APPEND);
-	if (rc == 0)
-		lmdb_change_put(v.mv_data, &entry);
-	return rc;
-}
-
-/* Whether the quota has space for it. */
-static bool batch_fits(struct lmdb_batch *b, const struct change *c)
-{
-	size_t before = c->old->n, after = c->w->value ? LMDB_NUMBER + c->w->value->n : 0;
-
-	if (after && !lmdb_quota_allows(&b->prune.quota, b->objects, before, after))
-		return false;
-	b->objects += after;
-	b->objects -= MIN(before, b->objects);
-	return true;
-}
-
-/* Returns 0 with w->result set, or LMDB's error code if the whole transaction is lost. */
-static int batch_apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
-		       struct store_write *w, struct buf *scratch)
+/* Whether data.mdb is able to store it. A record that cannot be applied would stop the store. */
+static bool can_be_stored(const struct store_write *w, struct lmdb_key *key)
 {
 	const struct lmdb_resource *resource = w->state;
-	struct change c = { .e = e, .txn = txn, .w = w, .old = scratch };
-	int64_t expected;
+
+	return lmdb_resource_fits(resource) && (!w->value || w->value->n <= VALUE_MAX) &&
+	       lmdb_key_make(key, resource->id, w->key.ns, w->key.name);
+}
+
+/* Returns 0 with w->result set, or LMDB's error code. */
+static int decide_one(struct lmdb_tip *t, struct lmdb_batch *b, const struct lmdb_env *e,
+		      struct store_write *w)
+{
+	int64_t expected, prev;
+	struct lmdb_key key;
+	size_t before;
 	int rc;
 
 	if (w->result < 0)
 		return 0;
 	w->result = -ERR_CONFLICT;
-	if (!lmdb_key_make(&c.key, resource->id, w->key.ns, w->key.name)) {
+	if (!can_be_stored(w, &key)) {
 		w->result = -ERR_INVALID;
 		return 0;
 	}
-	if (!lmdb_batch_expects(w, &expected))
+	if (!decide_expects(w, &expected))
 		return 0;
-	rc = read_old(&c);
-	if (rc || c.prev != expected || (!c.prev && !w->value))
+	rc = tip_find(t, e, lmdb_key_str(&key), &prev, &before);
+	if (rc || prev != expected || (!prev && !w->value))
 		return rc;
-	if (!batch_fits(b, &c)) {
+	if (!tip_fits(t, b, before, w->value ? LMDB_NUMBER + w->value->n : 0)) {
 		w->result = -ERR_UNAVAILABLE;
 		b->refused++;
 		return 0;
 	}
-	if (!resource->stored)
-		rc = lmdb_resource_put(resource, e, txn);
-	if (rc == 0 && c.prev)
-		rc = move_old(&c);
-	if (rc == 0)
-		rc = put_current(&c);
-	if (rc == 0)
-		rc = put_log(&c, b->now_ms);
-	if (rc)
-		return rc;
-	w->result = 0;
-	b->revision = w->revision;
-	b->changes++;
+	tip_add(t, b, w, lmdb_key_str(&key), prev);
 	return 0;
 }
+
+static struct journal_record *record_for(const struct lmdb_batch *b)
+{
+	size_t text = 0;
+
+	LIST_FOREACH (it, &b->writes) {
+		const struct store_write *w = LIST_ENTRY(it, struct store_write, link);
+
+		text += LMDB_KEY_ID + w->key.ns.n + 1 + w->key.name.n;
+	}
+	return journal_record_new(b->n, text);
+}
+
+int lmdb_batch_decide(struct lmdb_batch *b, struct lmdb_tip *t, const struct lmdb_env *e)
+{
+	int rc = 0;
+
+	b->record = record_for(b);
+	b->record->time_ms = b->now_ms;
+	LIST_FOREACH (it, &b->writes) {
+		rc = decide_one(t, b, e, LIST_ENTRY(it, struct store_write, link));
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
+void lmdb_batch_undo(struct lmdb_batch *b, struct lmdb_tip *t)
+{
+	for (size_t i = b->record->n; i > 0; i--) {
+		struct journal_entry *entry = &b->record->entries[i - 1];
+
+		if (entry->older)
+			(void)map_put(&t->newest, entry->older->key, entry->older);
+		else
+			(void)map_remove(&t->newest, entry->key);
+	}
+	journal_record_free(TAKE(b->record));
+}
+
+/* --- changing the tables ---------------------------------------------------------- */
 
 static int apply_writes(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 			struct buf *scratch)
 {
+	struct lmdb_tip tip = { .txn = txn };
 	struct lmdb_sizes sizes;
 	int rc = lmdb_sizes_read(e, txn, &sizes);
 
 	if (rc)
 		return rc;
-	b->objects = sizes.objects;
-	LIST_FOREACH (it, &b->writes) {
-		rc = batch_apply(b, e, txn, LIST_ENTRY(it, struct store_write, link), scratch);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	tip.objects = sizes.objects;
+	map_init(&tip.newest);
+	map_reserve(&tip.newest, b->n);
+	rc = lmdb_batch_decide(b, &tip, e);
+	if (rc == 0 && b->record->n)
+		rc = lmdb_apply_records(b, &b->record, 1, e, txn, scratch);
+	map_release(&tip.newest);
+	journal_record_free(TAKE(b->record));
+	return rc;
 }
 
 static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 		     struct buf *scratch)
 {
-	int rc = b->nrecords ? lmdb_apply_records(b, e, txn, scratch)
+	int rc = b->nrecords ? lmdb_apply_records(b, b->records, b->nrecords, e, txn, scratch)
 			     : apply_writes(b, e, txn, scratch);
 
 	return rc ? rc : lmdb_prune_run(&b->prune, e, txn);
@@ -270,16 +279,6 @@ static void commit_failed(struct lmdb_batch *b, const struct lmdb_env *e, int rc
 
 /* --- committing ----------------------------------------------------------------------- */
 
-static void mark_resources(struct lmdb_batch *b)
-{
-	LIST_FOREACH (it, &b->writes) {
-		struct store_write *w = LIST_ENTRY(it, struct store_write, link);
-
-		if (w->result == 0)
-			((struct lmdb_resource *)w->state)->stored = true;
-	}
-}
-
 static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
 {
 	const struct clock *clock = clock_system();
@@ -303,7 +302,6 @@ static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
 		return;
 	}
 	b->committed = true;
-	mark_resources(b);
 	b->used_bytes = lmdb_env_used_bytes(e);
 	if (b->lengthen)
 		lmdb_env_lengthen(e, b->used_bytes);

@@ -8,6 +8,7 @@
 #define STORE_LMDB_BATCH_H
 
 #include "base/core/buf.h"
+#include "base/core/map.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/prune.h"
 #include "store/journal/record.h"
@@ -37,11 +38,10 @@ struct lmdb_batch {
 	int64_t revision; /* of its last change; 0: no change */
 	size_t changes;
 	size_t refused; /* writes that the quota rejected: -ERR_UNAVAILABLE */
-	size_t objects; /* bytes of the current objects, updated as the batch proceeds */
 	int64_t commit_ns; /* duration of the whole commit */
 	int64_t sync_ns; /* duration of its last sync */
 	size_t used_bytes, free_pages; /* of the file; free_pages only with count_free */
-	struct journal_record *record; /* the stage's: what it journaled; NULL: nothing */
+	struct journal_record *record; /* what the stage has journaled; NULL: nothing */
 };
 
 /* Runs the batch on the calling thread. `scratch` belongs to the committer and is reused. */
@@ -49,8 +49,22 @@ void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *
 
 /* --- for lmdb/stage.h ------------------------------------------------------------------ */
 
-/* Returns the revision that the write expects; false if the write that it follows has failed. */
-bool lmdb_batch_expects(const struct store_write *w, int64_t *ret_revision);
+/* What writes are compared with: the newest state of every key. */
+struct lmdb_tip {
+	MDB_txn *txn; /* shows data.mdb */
+	struct map newest; /* key -> struct journal_entry, the last one that is not in data.mdb */
+	size_t objects; /* bytes of the objects in data.mdb */
+	int64_t growth; /* by how many bytes the records of `newest` make them larger */
+};
+
+/*
+ * Decides the writes, one after the other: makes b->record of those whose condition holds, and puts
+ * its entries into t->newest. Sets the result of each write. Returns 0 or LMDB's error code.
+ */
+int lmdb_batch_decide(struct lmdb_batch *b, struct lmdb_tip *t, const struct lmdb_env *e);
+
+/* Frees b->record, and makes t->newest what it was before. */
+void lmdb_batch_undo(struct lmdb_batch *b, struct lmdb_tip *t);
 
 /* Fails all writes with the code `r`, which is b->err's. */
 void lmdb_batch_fail(struct lmdb_batch *b, int r);

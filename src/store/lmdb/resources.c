@@ -54,7 +54,7 @@ static bool load_one(struct lmdb_resources *t, struct str key, struct str value)
 	id = lmdb_number_get(value.p);
 	if (id < 1 || id > STORE_RESOURCES_MAX || lmdb_resources_at(t, (uint32_t)id))
 		return false;
-	resources_add(t, name, (uint32_t)id)->stored = true;
+	(void)resources_add(t, name, (uint32_t)id);
 	return true;
 }
 

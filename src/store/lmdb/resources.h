@@ -3,7 +3,7 @@
  *
  * A resource gets its id, in memory, with its first write. The commit of that write stores it in
  * `meta`. An id is never reused for another name.
- * Threads: only the loop's, except `stored`, which belongs to the committer.
+ * Threads: only the loop's. Others may read a resource that they were given.
  */
 #ifndef STORE_LMDB_RESOURCES_H
 #define STORE_LMDB_RESOURCES_H
@@ -15,7 +15,6 @@
 struct lmdb_resource {
 	struct str name; /* "core/pods"; lives as long as the table */
 	uint32_t id; /* from 1 */
-	bool stored; /* durably stored in `meta` */
 };
 
 struct lmdb_resources {
@@ -44,7 +43,7 @@ int lmdb_resource_get(const struct lmdb_resource *r, const struct lmdb_env *e, M
 /* Whether `meta` can store it: its name is not too long. */
 bool lmdb_resource_fits(const struct lmdb_resource *r);
 
-/* Stores it in `meta`. The committer sets `stored` after the commit. */
+/* Stores it in `meta`. */
 int lmdb_resource_put(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn);
 
 #endif

@@ -9,7 +9,6 @@
 #ifndef STORE_LMDB_STAGE_H
 #define STORE_LMDB_STAGE_H
 
-#include "base/core/map.h"
 #include "store/lmdb/batch.h"
 #include "store/journal/journal.h"
 
@@ -22,10 +21,8 @@ struct lmdb_done {
 
 struct lmdb_stage {
 	struct journal journal;
-	struct map newest; /* key -> struct journal_entry, the last one that is not in `done` */
-	MDB_txn *txn; /* a read transaction; reset between batches */
-	size_t objects; /* bytes of the objects in data.mdb, as of the last `done` */
-	int64_t growth; /* by how many bytes the records since then make them larger */
+	/* As of the last `done`. The transaction is reset between batches. */
+	struct lmdb_tip tip;
 	struct lmdb_done done;
 };
 

@@ -171,7 +171,7 @@ static int open_journal(struct lmdb_store *s, const struct store_lmdb_opts *opts
 		return r;
 	s->stage = XNEW(struct lmdb_stage);
 	r = lmdb_stage_open(s->stage, &s->env, opts->journal_segment_bytes, err);
-	s->applier.objects = s->stage->objects;
+	s->applier.objects = s->stage->tip.objects;
 	if (opts->journal_backlog)
 		s->applier.n_max = opts->journal_backlog;
 	return r;
