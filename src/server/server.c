@@ -42,6 +42,7 @@
 #include "server/server_wait.h"
 #include "server/services/kubernetes_service.h"
 #include "server/services/services.h"
+#include "server/security/security.h"
 #include "server/startup/auth_config.h"
 #include "server/startup/bootstrap.h"
 #include "server/startup/identity.h"
@@ -380,6 +381,8 @@ static int server_start(struct server *s, struct error *err)
 	if (r == 0)
 		r = admission_configure(s->admission, o, err);
 	if (r == 0)
+		r = security_new(o->admission_config_file, s->metrics, &s->security, err);
+	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
 		r = tokens_load(o->token_auth_file, &s->tokens, err);
@@ -535,6 +538,7 @@ void server_free(struct server *s)
 	reach_release(s->reach);
 	free(s->reach);
 	free(s->admission);
+	security_free(s->security);
 	ready_free(s->unready);
 	server_wait_free(s->wait);
 	pki_ca_free(s->ca);

@@ -349,15 +349,22 @@ async function sizes(server) {
 		}
 	})
 
-	await test("labels of pod security standards, which are not enforced, bring a warning with each write", async () => {
-		const labels = { "pod-security.kubernetes.io/enforce": "restricted" }
-		const warned = ({ headers }) => assert.match(headers.warning, /label \\"pod-security.kubernetes.io\/enforce\\" has no effect/)
-		const made = await client.post(`${core}/namespaces`, { metadata: { name: "strict", labels } })
-		expect(made, 201)
-		warned(made)
-		warned(await client.patch(`${core}/namespaces/strict`, { metadata: { annotations: { a: "b" } } }, "merge"))
-		const plain = await client.patch(`${core}/namespaces/team`, { metadata: { annotations: { a: "b" } } }, "merge")
-		assert.equal(plain.headers.warning, undefined)
+	await test("pods are as secure as the labels of their namespace ask", async () => {
+		const labels = { "pod-security.kubernetes.io/enforce": "baseline" }, pods = `${core}/namespaces/strict/pods`
+		expect(await client.post(`${core}/namespaces`, { metadata: { name: "strict", labels } }), 201)
+		const pod = (name, more) => ({ metadata: { name }, spec: { containers: [{ name: "c", image: "i" }], automountServiceAccountToken: false, ...more } })
+		await until("service account", async () => (await client.get(`${core}/namespaces/strict/serviceaccounts/default`)).code === 200 ||
+			(await client.post(`${core}/namespaces/strict/serviceaccounts`, { metadata: { name: "default" } })).code === 201)
+		for (const [i, c] of [client, server.client2].entries()) {
+			expectStatus(await c.post(pods, pod("host", { hostNetwork: true })), 403, "Forbidden", /violates PodSecurity "baseline:latest": host namespaces \(hostNetwork=true\)/)
+			expect(await c.post(pods, pod("ab"[i])), 201)
+		}
+		expectStatus(await client.patch(`${core}/namespaces/strict`, { metadata: { labels: { "pod-security.kubernetes.io/warn": "much" } } }, "merge"), 422, "Invalid", /must be one of/)
+		const line = await until("audit line", () => readFileSync(server.audit, "utf8").split("\n").filter(Boolean).map(JSON.parse)
+			.find(({ objectRef, responseStatus }) => objectRef?.namespace === "strict" && objectRef.name === "a" && responseStatus?.code === 201))
+		assert.equal(line.annotations["pod-security.kubernetes.io/enforce-policy"], "baseline:latest")
+		const stricter = await client.patch(`${core}/namespaces/strict`, { metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }, "merge")
+		assert.match(stricter.headers.warning, /existing pods in namespace \\"strict\\" violate .*a \(and 1 other pod\): allowPrivilegeEscalation != false/)
 	})
 
 	await test("no user makes a pod a mirror pod, and no node takes that off", async () => {

@@ -27,7 +27,7 @@ struct server_options {
 	int64_t token_max; /* ns */
 	bool anonymous, extend_tokens, ui, kubeconfig;
 	struct flag_list service_ranges, enable_plugins, disable_plugins;
-	const char *node_ports, *advertise_address;
+	const char *node_ports, *advertise_address, *admission_config;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
@@ -103,6 +103,9 @@ static const struct flag flags[] = {
 	  .arg = "NAME", .help = "admission plugins to enable: StorageObjectInUseProtection" },
 	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
 	  .arg = "NAME", .help = "admission plugins to disable, such as TaintNodesByCondition" },
+	{ "admission-control-config-file", 0, FLAG_STRING(struct server_options, admission_config),
+	  .arg = "FILE",
+	  .help = "AdmissionConfiguration (YAML) with the defaults and exemptions of PodSecurity" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -305,6 +308,7 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.nenable_admission_plugins = o->enable_plugins.n,
 		.disable_admission_plugins = (const char *const *)o->disable_plugins.v,
 		.ndisable_admission_plugins = o->disable_plugins.n,
+		.admission_config_file = o->admission_config,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,

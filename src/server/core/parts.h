@@ -31,6 +31,7 @@ struct pki_ca;
 struct quotas;
 struct reach;
 struct ready;
+struct security;
 struct server_metrics;
 struct server_wait;
 struct service_accounts;
@@ -68,6 +69,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors **selectors; /* one for each loop, which alone uses it */
 	struct admission_policies *policies; /* that writes must satisfy */
+	struct security *security; /* which pods are secure enough */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */

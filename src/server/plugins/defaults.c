@@ -129,19 +129,6 @@ int admit_ingress_class(struct admission_request *req, const struct json *old UN
 
 /* --- fields that controllers remove --------------------------------------------------------- */
 
-int admit_security_labels(struct admission_request *req, const struct json *old UNUSED,
-			  struct json *ns, struct error *err UNUSED)
-{
-	JSON_FOREACH (it, json_getz(json_getz(ns, "metadata"), "labels")) {
-		if (str_starts(json_key(it), STR("pod-security.kubernetes.io/")))
-			write_warn(req->write,
-				   "label \"%.*s\" has no effect: this server does not enforce "
-				   "pod security standards",
-				   STR_ARG(json_key(it)));
-	}
-	return 0;
-}
-
 int admit_not_ready_taint(struct admission_request *req, const struct json *old UNUSED,
 			  struct json *node, struct error *err UNUSED)
 {

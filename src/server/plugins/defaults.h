@@ -1,5 +1,5 @@
 /*
- * admit_defaults - small plugins of upstream that fill in omitted fields, or warn.
+ * admit_defaults - small plugins of upstream that fill in omitted fields.
  */
 #ifndef SERVER_PLUGINS_DEFAULTS_H
 #define SERVER_PLUGINS_DEFAULTS_H
@@ -23,13 +23,6 @@ int admit_storage_class(struct admission_request *req, const struct json *old, s
 			struct error *err);
 int admit_ingress_class(struct admission_request *req, const struct json *old, struct json *ingress,
 			struct error *err);
-
-/*
- * PodSecurity: warns on each write of a namespace with such labels that they are not enforced
- * here.
- */
-int admit_security_labels(struct admission_request *req, const struct json *old, struct json *ns,
-			  struct error *err);
 
 /* TaintNodesByCondition: taints a new node as not ready until a controller removes the taint. */
 int admit_not_ready_taint(struct admission_request *req, const struct json *old, struct json *node,

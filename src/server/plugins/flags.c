@@ -26,7 +26,6 @@ static const struct known {
 	{ "LimitRanger", false },
 	{ "AlwaysPullImages", false },
 	{ "ImagePolicyWebhook", false },
-	{ "PodSecurity", false },
 	{ "PodNodeSelector", false },
 	{ "PodTolerationRestriction", false },
 	{ "EventRateLimit", false },

@@ -16,6 +16,7 @@
 #include "server/plugins/quota.h"
 #include "server/plugins/workloads.h"
 #include "server/policies/admit.h"
+#include "server/security/admit.h"
 #include "server/services/admit.h"
 #include "server/webhooks/webhooks.h"
 
@@ -72,9 +73,8 @@ static const struct plugin {
 	  admit_account_concerns, admit_account, NULL, .draft = DRAFT_RUNS },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL, admit_node,
 	  .draft = DRAFT_ASKS },
-	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true,
-	  .draft = DRAFT_ASKS },
+	{ "PodSecurity", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_security_concerns,
+	  NULL, admit_security, .blind = true, .draft = DRAFT_ASKS, .judge = admit_security_draft },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_not_ready_taint, NULL, .draft = DRAFT_RUNS },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,

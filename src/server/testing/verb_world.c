@@ -23,6 +23,7 @@
 #include "server/front/nonresource.h"
 #include "server/gate/access.h"
 #include "server/http/metrics.h"
+#include "server/security/security.h"
 #include "server/plugins/device_holds.h"
 #include "server/plugins/quotas.h"
 #include "server/policies/policy.h"
@@ -208,6 +209,7 @@ void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol pro
 	assert_int_equal(memory_new(s, &s->memory, &err), 0);
 	assert_int_equal(kubelets_new(&s->opts, NULL, s->clock, &s->kubelets, &err), 0);
 	s->admission = &w->admission;
+	assert_int_equal(security_new(NULL, s->metrics, &s->security, &err), 0);
 	s->reach = &w->reach;
 	assert_int_equal(reach_init(s->reach, s->opts.node_address_ranges,
 				    s->opts.nnode_address_ranges, &err),
@@ -255,6 +257,7 @@ void verb_world_release(struct verb_world *w)
 	reach_release(&w->reach);
 	memory_free(w->server.memory);
 	server_metrics_free(w->server.counts);
+	security_free(w->server.security);
 	metrics_free(w->server.metrics);
 	arena_release(&w->arena);
 	sim_run_for(w->sim, 10);

@@ -451,6 +451,7 @@ static int decode_again(struct mutation *m, struct error *err)
 	m->req.target = m->x->request.target; /* a name from the body was in that memory */
 	m->req.about = (struct about){ 0 };
 	m->req.verdict = NULL;
+	m->req.is_secure = false;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
