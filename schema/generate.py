@@ -161,6 +161,7 @@ class Writer:
         said = select.said
         return (f"{{ .path = {c_str(select.path)}, .initial = {c_str(said.get('initial', ''))}, "
                 f".storage_path = {c_str(said.get('storage', select.path))}, "
+                f".otherwise = {c_str(said.get('else', ''))}, "
                 f".indexed = {str('indexed' in said).lower()} }}")
 
     def convert(self, convert):

@@ -200,7 +200,7 @@ class Reader:
             kind.subresources.append(Item(at, name=rest[0], verbs=rest[1].split(","), said=said,
                                           resets=resets))
         elif word == "select":
-            said = attributes(rest[1:], at, {"indexed", "initial", "storage"})
+            said = attributes(rest[1:], at, {"indexed", "initial", "storage", "else"})
             kind.selects.append(Item(at, path=rest[0], said=said))
         elif word == "column" and len(rest) >= 2:
             said = attributes(rest[2:], at, {"format", "priority", "path", "cell"})

@@ -395,12 +395,47 @@ async function sizes(server) {
 	})
 }
 
+// Plugins that are off unless a flag names them.
+async function optional() {
+	const tokens = `${scratch}/${unique("tokens")}.csv`, pods = `${core}/namespaces/team/pods`
+	writeFileSync(tokens, "token-wanda,wanda,u1\n")
+	const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens, "--enable-admission-plugins", "AlwaysPullImages,OwnerReferencesPermissionEnforcement"] })
+	const { client } = server, wanda = server.as({ token: "token-wanda" })
+	expect(await client.post(`${core}/namespaces`, { metadata: { name: "team" } }), 201)
+	expect(await client.post(`${core}/namespaces/team/serviceaccounts`, { metadata: { name: "default" } }), 201)
+	await grant(client, "wanda", "team", rule(["create", "get", "patch"], [""], ["configmaps"]))
+
+	await test("AlwaysPullImages: images are pulled anew", async () => {
+		const made = expect(await client.post(pods, { metadata: { name: "p" }, spec: {
+			containers: [{ name: "c", image: "i:1", imagePullPolicy: "Never" }], initContainers: [{ name: "d", image: "j:1" }],
+			volumes: [{ name: "v", image: { reference: "k:1", pullPolicy: "IfNotPresent" } }] } }), 201)
+		assert.deepEqual([...made.spec.containers, ...made.spec.initContainers].map((c) => c.imagePullPolicy), ["Always", "Always"])
+		assert.equal(made.spec.volumes.find(({ name }) => name === "v").image.pullPolicy, "Always")
+		expect(await client.patch(`${pods}/p`, { metadata: { labels: { a: "b" } } }, "merge"), 200)
+	})
+
+	await test("OwnerReferencesPermissionEnforcement: owners are set by those who may delete or finalize", async () => {
+		const maps = `${core}/namespaces/team/configmaps`
+		const uid = expect(await client.post(maps, { metadata: { name: "owner" } }), 201).metadata.uid
+		const owned = (name, blocks) => ({ metadata: { name, ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid, blockOwnerDeletion: blocks }] } })
+		expect(await wanda.post(maps, owned("a", false)), 201)
+		expectStatus(await wanda.post(maps, owned("b", true)), 403, "Forbidden", /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on/)
+		expectStatus(await wanda.patch(`${maps}/a`, owned("a", true), "merge"), 403, "Forbidden", /cannot set an ownerRef on a resource you can't delete/)
+		expect(await wanda.patch(`${maps}/a`, { data: { a: "b" } }, "merge"), 200)
+		await grant(client, "wanda", "team", rule(["update"], [""], ["configmaps/finalizers"]))
+		expect(await wanda.post(maps, owned("b", true)), 201)
+		expectStatus(await wanda.post(maps, { metadata: { name: "c", ownerReferences: [{ apiVersion: "x/v1", kind: "X", name: "x", uid, blockOwnerDeletion: true }] } }), 403, "Forbidden", /cannot find RESTMapping for APIVersion x\/v1 Kind X/)
+	})
+	await server.stop()
+}
+
 const server = await begin()
 await paths(server)
 await writes(server)
 await granting(server)
 await signing(server)
 await names(server)
+await optional()
 await sizes(server)
 await test("the server ends in order", () => server.stop())
 finish()

@@ -347,15 +347,23 @@ static struct str field_of_storage(const struct object_source *s, size_t i)
 struct str object_field(const void *source, struct str path)
 {
 	const struct object_source *s = source;
+	struct str value = STR_NULL;
 
 	if (str_eq(path, STR("metadata.name")))
 		return object_name(s->object);
 	if (str_eq(path, STR("metadata.namespace")))
 		return object_ns(s->object);
-	for (size_t i = 0; i < s->kind->nselectables; i++)
-		if (str_eq(path, s->kind->selectables[i].path))
-			return field_of_storage(s, i);
-	return STR_NULL;
+	for (size_t i = 0; i < s->kind->nselectables; i++) {
+		const struct schema_selectable *field = &s->kind->selectables[i];
+
+		if (!str_eq(path, field->path))
+			continue;
+		value = field_of_storage(s, i);
+		if (value.n || !field->otherwise.n)
+			break;
+		path = field->otherwise;
+	}
+	return value;
 }
 
 static void drop_bytes(void *bytes)

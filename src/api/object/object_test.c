@@ -140,6 +140,32 @@ static void labels_are_found_whatever_their_order_in_the_text(void **state)
 	object_unref(o);
 }
 
+static void assert_source(const char *text, const char *want)
+{
+	const struct schema_kind *core = schema_find_kind(STR("v1"), STR("Event"));
+	struct gates gates = { 0 };
+	struct object_source s = { .kind = core };
+	struct object *o = NULL;
+
+	gates.on[GATE_NONE] = true;
+	assert_int_equal(object_new(core, str_from(text), 1, &gates, &o, NULL), 0);
+	s.object = o;
+	assert_str(object_field(&s, STR("source")), want);
+	object_unref(o);
+}
+
+/* An event that was written through events.k8s.io has no source. */
+static void the_source_of_an_event_may_be_its_reporter(void **state UNUSED)
+{
+	assert_source("{\"metadata\":{\"name\":\"a\"},\"source\":{\"component\":\"kubelet\"},"
+		      "\"reportingComponent\":\"other\"}",
+		      "kubelet");
+	assert_source("{\"metadata\":{\"name\":\"a\"},\"source\":{},\"reportingComponent\":"
+		      "\"example.com/c\"}",
+		      "example.com/c");
+	assert_source("{\"metadata\":{\"name\":\"a\"}}", "");
+}
+
 static void an_absent_field_has_the_value_that_absence_means(void **state)
 {
 	struct object *o = made("{\"metadata\":{\"name\":\"a\"},\"spec\":{\"nodeName\":null}}", 1);
@@ -377,6 +403,7 @@ int main(void)
 		cmocka_unit_test(the_text_less_its_member_is_what_was_stored),
 		cmocka_unit_test(the_header_has_what_selectors_need),
 		cmocka_unit_test(labels_are_found_whatever_their_order_in_the_text),
+		cmocka_unit_test(the_source_of_an_event_may_be_its_reporter),
 		cmocka_unit_test(an_absent_field_has_the_value_that_absence_means),
 		cmocka_unit_test(a_deletion_timestamp_marks_it),
 		cmocka_unit_test(an_item_of_a_list_has_no_kind),

@@ -258,6 +258,7 @@ struct schema_selectable {
 	struct str initial; /* the value of an absent field: "" or "false" */
 	/* The same field in the storage version; usually equal to `path`. */
 	struct str storage_path;
+	struct str otherwise; /* the later field that counts while this one is empty; or empty */
 	bool indexed; /* watchers that select one value are found by an index */
 };
 

@@ -100,7 +100,9 @@ static const struct flag flags[] = {
 	  .arg = "FIRST-LAST", .initial = "30000-32767",
 	  .help = "port range for node ports of services" },
 	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
-	  .arg = "NAME", .help = "admission plugins to enable: StorageObjectInUseProtection" },
+	  .arg = "NAME",
+	  .help = "admission plugins to enable: AlwaysPullImages, "
+		  "OwnerReferencesPermissionEnforcement, StorageObjectInUseProtection" },
 	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
 	  .arg = "NAME", .help = "admission plugins to disable, such as TaintNodesByCondition" },
 	{ "admission-control-config-file", 0, FLAG_STRING(struct server_options, admission_config),

@@ -20,6 +20,14 @@ struct json;
 int admit_rbac(struct admission_request *req, const struct json *old, struct json *object,
 	       struct error *err);
 
+/*
+ * OwnerReferencesPermissionEnforcement: users may change the owners of objects that they may
+ * delete, and block the deletion of owners that they may finalize.
+ */
+bool admit_owners_concerns(const struct admission_request *req);
+int admit_owners(struct admission_request *req, const struct json *old, struct json *object,
+		 struct error *err);
+
 /* Restricts nodes to their own objects (NodeRestriction). Applies to users with user_node(). */
 bool admit_node_concerns(const struct admission_request *req);
 int admit_node(struct admission_request *req, const struct json *old, struct json *object,

@@ -13,6 +13,7 @@
 #include "server/plugins/devices.h"
 #include "server/plugins/limits.h"
 #include "server/plugins/priority.h"
+#include "server/plugins/pull.h"
 #include "server/plugins/quota.h"
 #include "server/plugins/workloads.h"
 #include "server/policies/admit.h"
@@ -55,7 +56,7 @@ static const struct plugin {
 	bool (*concerns)(const struct admission_request *req);
 	admission_fn mutate, validate; /* or NULL */
 	bool own; /* upstream does this elsewhere, and has no plugin of this name */
-	/* Off by default: only controllers outside of devplane undo its effect. */
+	/* Off by default, as upstream; or because only other controllers undo its effect. */
 	bool off;
 	bool blind; /* validate does not use the stored object */
 	enum plugin_draft draft;
@@ -73,6 +74,8 @@ static const struct plugin {
 	  admit_account_concerns, admit_account, NULL, .draft = DRAFT_RUNS },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL, admit_node,
 	  .draft = DRAFT_ASKS },
+	{ "AlwaysPullImages", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_defaults_concerns, admit_pull, admit_pull_check, .off = true, .draft = DRAFT_RUNS },
 	{ "PodSecurity", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_security_concerns,
 	  NULL, admit_security, .blind = true, .draft = DRAFT_ASKS, .judge = admit_security_draft },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
@@ -89,6 +92,8 @@ static const struct plugin {
 	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumes"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true, .draft = DRAFT_RUNS },
+	{ "OwnerReferencesPermissionEnforcement", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_owners_concerns, NULL, admit_owners, .off = true, .draft = DRAFT_ASKS },
 	{ "RuntimeClass", STR(""), STR("pods"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_runtime_class, admit_overhead, .draft = DRAFT_RUNS },
 	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
