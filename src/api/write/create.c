@@ -70,9 +70,7 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
 		r = write_check_name(w, object, err);
 	if (r < 0)
 		return r;
-	if (revision.n && !str_eq(revision, STR("0")))
-		return error_set(err, ERR_BAD_REQUEST,
-				 "resourceVersion should not be set on objects to be created");
+	w->has_revision = revision.n && !str_eq(revision, STR("0"));
 	json_remove(meta, STR("resourceVersion"));
 	wipe_meta(meta);
 	write_dedup_owners(w, object);
@@ -125,6 +123,14 @@ static int mutate(struct write *w, struct json *body, struct error *err)
 	if (r == 0 && w->mutated)
 		create_complete(w, body);
 	return r;
+}
+
+int write_check_revision(const struct write *w, struct error *err)
+{
+	if (!w->has_revision)
+		return 0;
+	return error_set(err, ERR_BAD_REQUEST,
+			 "resourceVersion should not be set on objects to be created");
 }
 
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err)

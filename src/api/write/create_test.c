@@ -152,8 +152,9 @@ static void a_resource_version_is_refused(void **state)
 
 	fixture_init(&f, "", "v1", "configmaps");
 	assert_int_equal(
-		fixture_create(&f, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}"),
-		-ERR_BAD_REQUEST);
+		fixture_create(&f, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}"), 0);
+	assert_null(json_getz(json_getz(f.out, "metadata"), "resourceVersion"));
+	assert_int_equal(write_check_revision(&f.w, &f.err), -ERR_BAD_REQUEST);
 	assert_string_equal(f.err.msg,
 			    "resourceVersion should not be set on objects to be created");
 	fixture_release(&f);

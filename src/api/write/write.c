@@ -20,6 +20,7 @@ void write_init(struct write *w)
 	w->warnings = NULL;
 	w->message = STR_NULL;
 	w->unchanged = false;
+	w->has_revision = false;
 	w->compile_steps = 0;
 	w->last = NULL;
 	w->generated_from = STR_NULL;

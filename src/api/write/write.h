@@ -78,6 +78,7 @@ struct write {
 	uint64_t compile_steps;
 	/* Update: the updated object, also if the update makes the object disappear */
 	struct json *last;
+	bool has_revision; /* Create: the body had a resourceVersion; see write_check_revision() */
 	/* Create: the generateName that the name was generated from; else empty. */
 	struct str generated_from;
 
@@ -128,6 +129,12 @@ void write_fold_aliases(struct write *w, struct json *object);
  * that name. -ERR_BAD_REQUEST, -ERR_INVALID.
  */
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err);
+
+/*
+ * -ERR_BAD_REQUEST if the new object was sent with a resourceVersion. Upstream says so when
+ * admission has passed the write, and clients expect what admission says instead.
+ */
+int write_check_revision(const struct write *w, struct error *err);
 
 /* Gives an object of write_create() another random suffix, because its generated name is taken. */
 void write_rename(struct write *w, struct json *object);

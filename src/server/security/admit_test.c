@@ -228,6 +228,24 @@ static void the_exempt_are_not_checked(void **state)
 			 1);
 }
 
+/* Upstream's tests send such objects to see admission reject them. */
+static void admission_comes_before_the_resource_version(void **state)
+{
+	struct verb_world *w = *state;
+
+	(void)namespace(w, LABEL("enforce") "\"baseline\"", 201);
+	for (unsigned i = 0; i < 4; i++) {
+		const char *body = arena_printf(
+			&w->arena,
+			"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"},\"spec\":{"
+			"\"hostNetwork\":%s,\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+			i < 2 ? "true" : "false");
+
+		verb_world_choose(w, i % 2);
+		(void)verb_world_call(w, "POST", PODS, body, i < 2 ? 403 : 400);
+	}
+}
+
 static void defaults_apply_without_labels(void **state)
 {
 	struct verb_world *w = *state;
@@ -250,10 +268,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, verb_world_set_up, verb_world_tear_down)
-		T(a_violation_is_rejected),    T(a_violation_is_a_warning),
-		T(templates_are_not_rejected), T(only_changes_that_matter_are_checked),
-		T(labels_must_be_readable),    T(existing_pods_are_counted_by_violation),
-		T(the_exempt_are_not_checked), T(defaults_apply_without_labels),
+		T(a_violation_is_rejected),       T(a_violation_is_a_warning),
+		T(templates_are_not_rejected),    T(only_changes_that_matter_are_checked),
+		T(labels_must_be_readable),       T(existing_pods_are_counted_by_violation),
+		T(the_exempt_are_not_checked),    T(admission_comes_before_the_resource_version),
+		T(defaults_apply_without_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

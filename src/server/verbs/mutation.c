@@ -264,6 +264,8 @@ static bool admit(struct mutation *m, void (*again)(struct mutation *m))
 	r = d->drafted ? admission_check_tree(&m->req, d->old, d->object, &err)
 		       : admission_check(&m->req, d->base, d->object, &err);
 	if (r == 0)
+		r = write_check_revision(&m->write, &err);
+	if (r == 0)
 		return true;
 	m->again = again;
 	if (!m->req.parked && !mutation_wait(m, again))
