@@ -293,6 +293,7 @@ static int report(struct evaluation *v, struct error *err)
 	}
 	if (v->is_pod && violates(v, SECURITY_ENFORCE)) {
 		w->message = str_from(violation_text(v, SECURITY_ENFORCE));
+		v->req->about.name = v->req->name; /* also if it was generated */
 		return error_set(err, ERR_FORBIDDEN, "%.*s", STR_ARG(w->message));
 	}
 	if (violates(v, SECURITY_WARN)) {

@@ -122,6 +122,23 @@ static void a_violation_is_a_warning(void **state)
 					 "namespaces (hostPID=true)"));
 }
 
+static void a_generated_name_is_in_the_message(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+	const char *message;
+
+	(void)namespace(w, LABEL("enforce") "\"baseline\"", 201);
+	got = verb_world_call(
+		w, "POST", PODS,
+		"{\"metadata\":{\"generateName\":\"web-\"},\"spec\":{\"hostPID\":true,"
+		"\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+		403);
+	message = verb_world_text(w, got, "/message");
+	assert_memory_equal(message, "pods \"web-", 10);
+	assert_non_null(strstr(message, "\" is forbidden: violates PodSecurity"));
+}
+
 static void templates_are_not_rejected(void **state)
 {
 	struct verb_world *w = *state;
@@ -268,10 +285,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, verb_world_set_up, verb_world_tear_down)
-		T(a_violation_is_rejected),       T(a_violation_is_a_warning),
-		T(templates_are_not_rejected),    T(only_changes_that_matter_are_checked),
-		T(labels_must_be_readable),       T(existing_pods_are_counted_by_violation),
-		T(the_exempt_are_not_checked),    T(admission_comes_before_the_resource_version),
+		T(a_violation_is_rejected),
+		T(a_violation_is_a_warning),
+		T(templates_are_not_rejected),
+		T(a_generated_name_is_in_the_message),
+		T(only_changes_that_matter_are_checked),
+		T(labels_must_be_readable),
+		T(existing_pods_are_counted_by_violation),
+		T(the_exempt_are_not_checked),
+		T(admission_comes_before_the_resource_version),
 		T(defaults_apply_without_labels),
 	};
 
