@@ -4,12 +4,13 @@
  */
 #include "api/security/checks.h"
 #include "base/core/limits.h"
+#include "base/text/print.h"
 
 #define APP_ARMOR         "container.apparmor.security.beta.kubernetes.io/"
 #define SECCOMP           "seccomp.security.alpha.kubernetes.io/pod"
 #define SECCOMP_CONTAINER "container.seccomp.security.alpha.kubernetes.io/"
 
-/* `key="value"`, quoted as Go's %q does for plain text. */
+/* `key="value"`. */
 static struct str show_annotation(struct security_check *c, const struct json *it)
 {
 	struct buf text = BUF_INIT(MIB);
@@ -17,7 +18,7 @@ static struct str show_annotation(struct security_check *c, const struct json *i
 
 	(void)buf_add_str(&text, json_key(it));
 	(void)buf_addc(&text, '=');
-	(void)json_print_str(&text, json_str(it), NULL);
+	(void)print_quoted(&text, json_str(it));
 	shown = arena_str(c->a, buf_str(&text));
 	buf_release(&text);
 	return shown;

@@ -12,16 +12,55 @@
 #include "base/yaml/yaml.h"
 
 /* Upstream's plugins that have a configuration, as far as there is something to configure. */
-static const char *const configurable[] = { "PodSecurity" };
+static const struct str configurable[] = { STR("PodSecurity") };
 
-static int read_tree(const char *path, struct arena *a, struct json **ret_tree, struct error *err)
+/* --- checking ----------------------------------------------------------------------- */
+
+static void refuse_type(struct field_errors *errs, const struct field_path *at, const char *must)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
-	int r = file_read(path, &text, err);
+	field_errors_add(errs, FIELD_TYPE_INVALID, at, FIELD_OMITTED, str_from(must));
+}
 
-	if (r == 0)
-		r = yaml_parse(a, arena_str(a, buf_str(&text)), NULL, ret_tree, err);
-	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
+void admission_config_object(struct field_errors *errs, const struct field_path *at,
+			     const struct json *object, const char *const *known, size_t n)
+{
+	if (object && !json_is(object, JSON_OBJECT))
+		refuse_type(errs, at, "must be an object");
+	JSON_FOREACH (it, object) {
+		struct field_path member = { at, json_key(it), 0, FIELD_PATH_NAME };
+		bool found = false;
+
+		for (size_t i = 0; i < n && !found; i++)
+			found = str_eqz(json_key(it), known[i]);
+		if (!found)
+			field_errors_forbidden(errs, &member, "unknown field");
+	}
+}
+
+struct str admission_config_text(struct field_errors *errs, const struct field_path *at,
+				 const struct json *text)
+{
+	if (text && !json_is(text, JSON_STRING))
+		refuse_type(errs, at, "must be a string");
+	return json_str(text);
+}
+
+const struct json *admission_config_list(struct field_errors *errs, const struct field_path *at,
+					 const struct json *list)
+{
+	if (list && !json_is(list, JSON_ARRAY))
+		refuse_type(errs, at, "must be a list");
+	return json_is(list, JSON_ARRAY) ? list : NULL;
+}
+
+int admission_config_verdict(const struct field_errors *errs, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+
+	if (!field_errors_any(errs))
+		return 0;
+	(void)field_errors_aggregate(errs, &text);
+	return error_set(err, ERR_INVALID, "%.*s", STR_ARG(buf_str(&text)));
 }
 
 static int check_head(const struct json *tree, struct error *err)
@@ -37,21 +76,54 @@ static int check_head(const struct json *tree, struct error *err)
 			 "expected an AdmissionConfiguration of apiserver.config.k8s.io/v1");
 }
 
-static int check_names(const struct json *plugins, struct error *err)
+static void check_plugin(struct field_errors *errs, const struct field_path *at,
+			 const struct json *plugin)
 {
-	JSON_FOREACH (it, plugins) {
-		struct str name = json_text_at(it, "name");
-		bool found = false;
+	static const char *const known[] = { "name", "path", "configuration" };
+	struct field_path name_at = field_path_name(at, "name");
+	struct field_path path_at = field_path_name(at, "path");
+	struct str name;
 
-		for (size_t i = 0; i < ARRAY_SIZE(configurable); i++)
-			found = found || str_eqz(name, configurable[i]);
-		if (!found)
-			return error_set(err, ERR_INVALID,
-					 "plugin \"%.*s\" has no configuration here: remove its "
-					 "section; only PodSecurity has one",
-					 STR_ARG(name));
+	admission_config_object(errs, at, plugin, known, ARRAY_SIZE(known));
+	name = admission_config_text(errs, &name_at, json_getz(plugin, "name"));
+	(void)admission_config_text(errs, &path_at, json_getz(plugin, "path"));
+	for (size_t i = 0; i < ARRAY_SIZE(configurable); i++)
+		if (str_eq(name, configurable[i]))
+			return;
+	field_errors_not_supported(errs, &name_at, FIELD_STR(name), configurable,
+				   ARRAY_SIZE(configurable));
+}
+
+static int check_tree(const struct json *tree, struct arena *a, struct error *err)
+{
+	static const char *const known[] = { "apiVersion", "kind", "plugins" };
+	struct field_path plugins_at = field_path_name(NULL, "plugins");
+	struct field_errors errs;
+	size_t i = 0;
+	int r = check_head(tree, err);
+
+	if (r < 0)
+		return r;
+	field_errors_init(&errs, a);
+	admission_config_object(&errs, NULL, tree, known, ARRAY_SIZE(known));
+	JSON_FOREACH (it, admission_config_list(&errs, &plugins_at, json_getz(tree, "plugins"))) {
+		struct field_path at = field_path_index(&plugins_at, i++);
+
+		check_plugin(&errs, &at, it);
 	}
-	return 0;
+	return admission_config_verdict(&errs, err);
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static int read_tree(const char *path, struct arena *a, struct json **ret_tree, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	int r = file_read(path, &text, err);
+
+	if (r == 0)
+		r = yaml_parse(a, buf_str(&text), NULL, ret_tree, err);
+	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
 }
 
 static const char *beside(const char *path, struct str name, struct arena *a)
@@ -71,9 +143,7 @@ int admission_config_section(const char *path, const char *plugin, struct arena 
 	int r = read_tree(path, a, &tree, err);
 
 	if (r == 0)
-		r = check_head(tree, err);
-	if (r == 0)
-		r = check_names(json_getz(tree, "plugins"), err);
+		r = check_tree(tree, a, err);
 	if (r < 0)
 		return r;
 	row = json_find(json_getz(tree, "plugins"), "name", str_from(plugin));

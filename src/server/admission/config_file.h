@@ -7,6 +7,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
+#include "base/report/field_errors.h"
 
 struct json;
 
@@ -16,5 +17,21 @@ struct json;
  */
 int admission_config_section(const char *path, const char *plugin, struct arena *a,
 			     struct json **ret_section, struct error *err);
+
+/* --- for the sections --------------------------------------------------------------------- */
+
+/*
+ * Reading a member strictly: a value of another type and an unknown field are faults, because a
+ * rule or an exemption would silently be missing otherwise. An absent value (NULL) is none.
+ */
+void admission_config_object(struct field_errors *errs, const struct field_path *at,
+			     const struct json *object, const char *const *known, size_t n);
+struct str admission_config_text(struct field_errors *errs, const struct field_path *at,
+				 const struct json *text);
+const struct json *admission_config_list(struct field_errors *errs, const struct field_path *at,
+					 const struct json *list);
+
+/* -ERR_INVALID with the faults, if there are any. */
+int admission_config_verdict(const struct field_errors *errs, struct error *err);
 
 #endif

@@ -69,7 +69,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors **selectors; /* one for each loop, which alone uses it */
 	struct admission_policies *policies; /* that writes must satisfy */
-	struct security *security; /* which pods are secure enough */
+	struct security *security; /* PodSecurity: its configuration and metrics */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */

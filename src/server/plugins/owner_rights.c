@@ -2,6 +2,7 @@
  * Without this plugin, users may have the garbage collector delete what they may not delete
  * themselves, or keep the owner of an object from being deleted.
  */
+#include "base/core/map.h"
 #include "server/admission/request.h"
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
@@ -49,13 +50,12 @@ static int require_deletion(struct admission_request *req, struct error *err)
 
 /* --- owners whose deletion is blocked ----------------------------------------------- */
 
-/* Whether this owner blocks its deletion, and did not before. */
-static bool blocks_anew(const struct json *owner, const struct json *old)
+/* Those owners that block their deletion, by uid. */
+static void add_blocking(struct map *blocking, const struct json *object)
 {
-	const struct json *was = json_find(owners_of(old), "uid", json_text_at(owner, "uid"));
-
-	return json_true_at(owner, "blockOwnerDeletion") &&
-	       !json_true_at(was, "blockOwnerDeletion");
+	JSON_FOREACH (it, owners_of(object))
+		if (json_true_at(it, "blockOwnerDeletion"))
+			(void)map_put(blocking, json_text_at(it, "uid"), it);
 }
 
 static const struct schema_kind *kind_of(const struct admission_request *req,
@@ -110,24 +110,37 @@ static bool may_finalize_anything(struct admission_request *req)
 	return allows(req, &q, NULL);
 }
 
-int admit_owners(struct admission_request *req, const struct json *old, struct json *object,
-		 struct error *err)
+static int check_blocking(struct admission_request *req, const struct json *old,
+			  const struct json *object, struct error *err)
 {
-	const struct json *owners = owners_of(object);
+	struct map before;
 	int anything = -1, r = 0; /* -1: not asked yet */
 
-	if (!object || (!json_count(owners) && !json_count(owners_of(old))) ||
-	    (old && json_equal(owners, owners_of(old))))
-		return 0;
-	if (req->op != ADMIT_CREATE)
-		r = require_deletion(req, err);
-	JSON_FOREACH (it, owners) {
-		if (r < 0 || !blocks_anew(it, old))
+	map_init(&before);
+	add_blocking(&before, old);
+	JSON_FOREACH (it, owners_of(object)) {
+		if (r < 0 || !json_true_at(it, "blockOwnerDeletion") ||
+		    map_get(&before, json_text_at(it, "uid")))
 			continue;
 		if (anything < 0)
 			anything = may_finalize_anything(req);
 		if (!anything)
 			r = require_finalizing(req, it, err);
 	}
+	map_release(&before);
 	return r;
+}
+
+int admit_owners(struct admission_request *req, const struct json *old, struct json *object,
+		 struct error *err)
+{
+	const struct json *owners = owners_of(object);
+	int r = 0;
+
+	if (!object || (!json_count(owners) && !json_count(owners_of(old))) ||
+	    (old && json_equal(owners, owners_of(old))))
+		return 0;
+	if (req->op != ADMIT_CREATE)
+		r = require_deletion(req, err);
+	return r < 0 ? r : check_blocking(req, old, object, err);
 }

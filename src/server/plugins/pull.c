@@ -3,30 +3,35 @@
  */
 #include "server/plugins/pull.h"
 
+#include "base/core/map.h"
 #include "server/admission/request.h"
 
 static const char *const lists[] = { "initContainers", "containers", "ephemeralContainers" };
 
-static bool has_image(const struct json *spec, struct str image)
+static void add_images(struct map *images, const struct json *pod)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		if (json_find(json_getz(spec, lists[i]), "image", image))
-			return true;
-	return false;
+		JSON_FOREACH (it, json_getz(json_getz(pod, "spec"), lists[i]))
+			(void)map_put(images, json_text_at(it, "image"), it);
 }
 
-/* Whether the write leaves the images as they were. */
+/* Whether the write is an update without an image that no container had before. */
 static bool has_no_new_image(const struct json *old, const struct json *pod)
 {
-	const struct json *spec = json_getz(pod, "spec"), *was = json_getz(old, "spec");
+	struct map before, both;
+	bool same;
 
 	if (!old)
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		JSON_FOREACH (it, json_getz(spec, lists[i]))
-			if (!has_image(was, json_text_at(it, "image")))
-				return false;
-	return true;
+	map_init(&before);
+	map_init(&both);
+	add_images(&before, old);
+	add_images(&both, old);
+	add_images(&both, pod);
+	same = before.n == both.n;
+	map_release(&before);
+	map_release(&both);
+	return same;
 }
 
 int admit_pull(struct admission_request *req, const struct json *old, struct json *pod,

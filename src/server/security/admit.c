@@ -1,7 +1,7 @@
 /*
  * Text of rejections, warnings and annotations is upstream's. Pods that exist when a namespace gets
- * a stricter standard are checked on the state's loop, so only the first CHECKED_MAX of them are:
- * upstream stops after a second, or 3,000 pods.
+ * a stricter standard are checked on the state's loop. So this stops after CHECKED_MAX pods or
+ * CHECKED_BYTES of them, and upstream after 3,000 pods or a second.
  */
 #include "server/security/admit.h"
 
@@ -9,11 +9,10 @@
 #include "base/report/metrics.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
-#include "server/engine/in_namespace.h"
 #include "server/http/audit.h"
 #include "server/security/security.h"
 
-enum { CHECKED_MAX = 300 };
+enum { CHECKED_MAX = 300, CHECKED_BYTES = 2 * 1024 * 1024 };
 
 /* Where the pod is in an object; NULL: it is the object itself. */
 static const struct holder {
@@ -166,25 +165,16 @@ static bool has_other_images(const struct json *list, const struct json *old)
 	return false;
 }
 
-static bool has_new_ephemeral(const struct json *list, const struct json *old)
-{
-	JSON_FOREACH (it, list) {
-		const struct json *was = json_find(old, "name", json_text_at(it, "name"));
-
-		if (!was || !str_eq(json_text_at(it, "image"), json_text_at(was, "image")))
-			return true;
-	}
-	return false;
-}
-
 /* Other changes of a pod are harmless: what could matter in them is immutable. */
 static bool is_significant(const struct json *spec, const struct json *old)
 {
-	return has_other_images(json_getz(spec, "containers"), json_getz(old, "containers")) ||
-	       has_other_images(json_getz(spec, "initContainers"),
-				json_getz(old, "initContainers")) ||
-	       has_new_ephemeral(json_getz(spec, "ephemeralContainers"),
-				 json_getz(old, "ephemeralContainers"));
+	static const char *const lists[] = { "initContainers", "containers",
+					     "ephemeralContainers" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (has_other_images(json_getz(spec, lists[i]), json_getz(old, lists[i])))
+			return true;
+	return false;
 }
 
 /* The stored object; the table parses it only for plugins that always need it. */
@@ -365,27 +355,50 @@ struct alike {
 struct survey {
 	struct admission_request *req;
 	const struct security_standard *standard;
-	struct alike *v;
-	size_t n;
+	struct arena pod; /* memory for one pod at a time */
+	struct alike v[CHECKED_MAX];
+	size_t n, checked, bytes, total; /* kinds of violations; pods; their text; all pods */
 };
+
+static void count_alike(struct survey *s, const struct object *o, struct str reasons)
+{
+	struct arena *a = s->req->write->arena;
+	size_t i = 0;
+
+	while (i < s->n && !str_eq(s->v[i].reasons, reasons))
+		i++;
+	if (i == s->n)
+		s->v[s->n++] = (struct alike){ arena_str(a, reasons), object_name(o), 0 };
+	s->v[i].n++;
+}
 
 static void survey_pod(struct survey *s, const struct object *o)
 {
 	struct security_findings found;
 	struct json *tree = NULL;
-	size_t i = 0;
 
-	if (object_tree(o, s->req->write->arena, &tree, NULL) < 0 ||
-	    security_is_exempt(&config_of(s->req)->runtime_classes,
-			       json_text_at(json_getz(tree, "spec"), "runtimeClassName")) ||
-	    security_check_pod(json_getz(tree, "metadata"), json_getz(tree, "spec"), s->standard,
-			       s->req->write->arena, &found))
+	if (object_tree(o, &s->pod, &tree, NULL) == 0 &&
+	    !security_is_exempt(&config_of(s->req)->runtime_classes,
+				json_text_at(json_getz(tree, "spec"), "runtimeClassName")) &&
+	    !security_check_pod(json_getz(tree, "metadata"), json_getz(tree, "spec"), s->standard,
+				&s->pod, &found))
+		count_alike(s, o, found.reasons);
+	arena_clear(&s->pod);
+}
+
+static void survey_pods(void *arg, const struct list_result *pods, const struct error *err UNUSED)
+{
+	struct survey *s = arg;
+
+	if (!pods)
 		return;
-	while (i < s->n && !str_eq(s->v[i].reasons, found.reasons))
-		i++;
-	if (i == s->n)
-		s->v[s->n++] = (struct alike){ found.reasons, in_namespace_name(o), 0 };
-	s->v[i].n++;
+	s->total = pods->n + (pods->remaining > 0 ? (size_t)pods->remaining : 0);
+	while (s->checked < pods->n && s->bytes < CHECKED_BYTES) {
+		const struct object *o = pods->items[s->checked++];
+
+		s->bytes += o->json->n;
+		survey_pod(s, o);
+	}
 }
 
 static int by_text(const void *a, const void *b)
@@ -410,32 +423,40 @@ static void warn_of(struct survey *s, const struct alike *it)
 			   STR_ARG(it->reasons));
 }
 
-static void survey_namespace(struct admission_request *req, const struct security_standard *to)
+static void report_survey(struct survey *s)
 {
-	struct arena *a = req->write->arena;
-	struct resource *pods = state_resource(
-		req->state, schema_find_resource(STR(""), STR("v1"), STR("pods")));
-	struct survey s = { .req = req, .standard = to };
-	struct object **v;
-	size_t n = in_namespace(pods, req->name, a, &v), checked = MIN(n, (size_t)CHECKED_MAX);
+	struct write *w = s->req->write;
 
-	s.v = ARENA_ARRAY(a, struct alike, checked);
-	for (size_t i = 0; i < checked; i++)
-		survey_pod(&s, v[i]);
-	if (checked < n)
-		write_warn(req->write,
+	if (s->checked < s->total)
+		write_warn(w,
 			   "new PodSecurity enforce level only checked against the first %zu of "
 			   "%zu existing pods",
-			   checked, n);
-	if (s.n)
-		write_warn(req->write,
-			   "existing pods in namespace \"%.*s\" violate the new PodSecurity "
-			   "enforce level \"%s\"",
-			   STR_ARG(req->name), security_standard_print(to, a));
-	if (s.n)
-		qsort(s.v, s.n, sizeof(*s.v), by_text);
-	for (size_t i = 0; i < s.n; i++)
-		warn_of(&s, &s.v[i]);
+			   s->checked, s->total);
+	if (!s->n)
+		return;
+	write_warn(w,
+		   "existing pods in namespace \"%.*s\" violate the new PodSecurity enforce level "
+		   "\"%s\"",
+		   STR_ARG(s->req->name), security_standard_print(s->standard, w->arena));
+	qsort(s->v, s->n, sizeof(*s->v), by_text);
+	for (size_t i = 0; i < s->n; i++)
+		warn_of(s, &s->v[i]);
+}
+
+static void survey_namespace(struct admission_request *req, const struct security_standard *to)
+{
+	struct resource *pods = state_resource(
+		req->state, schema_find_resource(STR(""), STR("v1"), STR("pods")));
+	struct list_query q = { .ns = req->name, .limit = CHECKED_MAX };
+	struct arena *a = req->write->arena;
+	struct survey *s = ARENA_NEW(a, struct survey);
+
+	s->req = req;
+	s->standard = to;
+	arena_init(&s->pod, SIZE_MAX);
+	resource_list(pods, &q, a, survey_pods, s);
+	report_survey(s);
+	arena_release(&s->pod);
 }
 
 static const struct json *labels_of(const struct json *ns)

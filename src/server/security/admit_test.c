@@ -222,6 +222,25 @@ static void existing_pods_are_counted_by_violation(void **state)
 			    "n0 (and 3 other pods): host namespaces\n");
 }
 
+static void the_check_of_existing_pods_is_bounded(void **state)
+{
+	struct verb_world *w = *state;
+	char warnings[2048];
+
+	(void)namespace(w, "", 201);
+	for (int i = 0; i < 302; i++)
+		(void)pod(w, arena_printf(&w->arena, "n%03d", i), HOST, 201, warnings);
+	(void)ask_for(w, "PATCH", NAMESPACES "/team", "application/merge-patch+json",
+		      "{\"metadata\":{\"labels\":{" LABEL("enforce") "\"baseline\"}}}", 200,
+		      warnings);
+	assert_string_equal(warnings,
+			    "new PodSecurity enforce level only checked against the first 300 of "
+			    "302 existing pods\n"
+			    "existing pods in namespace \"team\" violate the new PodSecurity "
+			    "enforce level \"baseline:latest\"\n"
+			    "n000 (and 299 other pods): host namespaces\n");
+}
+
 static void the_exempt_are_not_checked(void **state)
 {
 	struct verb_world *w = *state;
@@ -292,6 +311,7 @@ int main(void)
 		T(only_changes_that_matter_are_checked),
 		T(labels_must_be_readable),
 		T(existing_pods_are_counted_by_violation),
+		T(the_check_of_existing_pods_is_bounded),
 		T(the_exempt_are_not_checked),
 		T(admission_comes_before_the_resource_version),
 		T(defaults_apply_without_labels),

@@ -1,11 +1,10 @@
 /*
- * The rules for this file are upstream's. A field that is unknown is a fault: a misspelled
- * exemption, or a level under a wrong name, would go unnoticed otherwise.
+ * The rules for this section are upstream's.
  */
 #include "server/security/config.h"
 
-#include "api/schema/names.h"
 #include "base/json/json.h"
+#include "server/admission/config_file.h"
 
 #define GROUP "pod-security.admission.config.k8s.io/"
 
@@ -26,21 +25,6 @@ bool security_is_exempt(const struct security_exempt *list, struct str text)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-static void refuse_unknown(struct field_errors *errs, const struct field_path *parent,
-			   const struct json *object, const char *const *known, size_t n)
-{
-	JSON_FOREACH (it, object) {
-		struct field_path at = { parent, json_key(it), 0, FIELD_PATH_NAME };
-		bool found = false;
-
-		for (size_t i = 0; i < n && !found; i++)
-			found = str_eqz(json_key(it), known[i]);
-		if (!found)
-			field_errors_add(errs, FIELD_FORBIDDEN, &at, FIELD_OMITTED,
-					 STR("unknown field"));
-	}
-}
-
 static void read_defaults(const struct json *defaults, struct field_errors *errs,
 			  struct security_policy *p)
 {
@@ -48,10 +32,10 @@ static void read_defaults(const struct json *defaults, struct field_errors *errs
 					     "warn",    "warn-version" };
 	struct field_path parent = field_path_name(NULL, "defaults");
 
-	refuse_unknown(errs, &parent, defaults, names, ARRAY_SIZE(names));
+	admission_config_object(errs, &parent, defaults, names, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct field_path at = field_path_name(&parent, names[i]);
-		struct str text = json_text_at(defaults, names[i]);
+		struct str text = admission_config_text(errs, &at, json_getz(defaults, names[i]));
 		struct security_standard *s = &p->of[i / 2];
 		const char *wrong;
 
@@ -67,10 +51,11 @@ static void read_defaults(const struct json *defaults, struct field_errors *errs
 static void read_exempt(const struct json *list, const struct field_path *parent,
 			struct field_errors *errs, struct arena *a, struct security_exempt *ret)
 {
+	list = admission_config_list(errs, parent, list);
 	ret->v = ARENA_ARRAY(a, struct str, json_count(list));
 	JSON_FOREACH (it, list) {
 		struct field_path at = field_path_index(parent, ret->n);
-		struct str text = arena_str(a, json_str(it));
+		struct str text = admission_config_text(errs, &at, it);
 
 		if (!text.n)
 			field_errors_invalid(errs, &at, FIELD_STR(text), "must not be empty");
@@ -87,7 +72,7 @@ static void read_exemptions(const struct json *exemptions, struct field_errors *
 	struct security_exempt *const lists[] = { &c->users, &c->namespaces, &c->runtime_classes };
 	struct field_path parent = field_path_name(NULL, "exemptions");
 
-	refuse_unknown(errs, &parent, exemptions, names, ARRAY_SIZE(names));
+	admission_config_object(errs, &parent, exemptions, names, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct field_path at = field_path_name(&parent, names[i]);
 
@@ -109,7 +94,6 @@ int security_config_read(const struct json *tree, struct arena *a,
 			 struct security_config *ret_config, struct error *err)
 {
 	static const char *const known[] = { "apiVersion", "kind", "defaults", "exemptions" };
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4096);
 	struct field_errors errs;
 
 	if (!is_ours(tree))
@@ -117,11 +101,8 @@ int security_config_read(const struct json *tree, struct arena *a,
 				 "expected a PodSecurityConfiguration of " GROUP "v1");
 	security_config_init(ret_config);
 	field_errors_init(&errs, a);
-	refuse_unknown(&errs, NULL, tree, known, ARRAY_SIZE(known));
+	admission_config_object(&errs, NULL, tree, known, ARRAY_SIZE(known));
 	read_defaults(json_getz(tree, "defaults"), &errs, &ret_config->defaults);
 	read_exemptions(json_getz(tree, "exemptions"), &errs, a, ret_config);
-	if (!field_errors_any(&errs))
-		return 0;
-	(void)field_errors_aggregate(&errs, &text);
-	return error_set(err, ERR_INVALID, "%.*s", STR_ARG(buf_str(&text)));
+	return admission_config_verdict(&errs, err);
 }

@@ -25,7 +25,7 @@ struct security_config {
 void security_config_init(struct security_config *c);
 
 /*
- * Reads a PodSecurityConfiguration (v1, v1beta1 or v1alpha1). The texts are in the arena.
+ * Reads a PodSecurityConfiguration (v1, v1beta1 or v1alpha1), which lives in the same arena.
  * -ERR_INVALID names the first faults.
  */
 int security_config_read(const struct json *tree, struct arena *a,

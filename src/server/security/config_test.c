@@ -83,7 +83,29 @@ static void faults_are_named(void **state UNUSED)
 		{ "kind: AdmissionConfiguration\napiVersion: v1\n",
 		  "expected an AdmissionConfiguration of apiserver.config.k8s.io/v1" },
 		{ HEAD "- name: EventRateLimit\n  path: e.yaml\n",
-		  "plugin \"EventRateLimit\" has no configuration here" },
+		  "plugins[0].name: Unsupported value: \"EventRateLimit\": supported values: "
+		  "\"PodSecurity\"" },
+		{ "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugin: "
+		  "[]\n",
+		  "plugin: Forbidden: unknown field" },
+		{ HEAD "- name: PodSecurity\n  file: x\n",
+		  "plugins[0].file: Forbidden: unknown field" },
+		{ "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: "
+		  "{}\n",
+		  "plugins: Invalid value: must be a list" },
+		{ HEAD
+		  "- name: PodSecurity\n  configuration:\n"
+		  "    apiVersion: pod-security.admission.config.k8s.io/v1\n"
+		  "    kind: PodSecurityConfiguration\n"
+		  "    defaults: baseline\n    exemptions: {usernames: root, namespaces: [1]}\n",
+		  "[defaults: Invalid value: must be an object, exemptions.usernames: Invalid "
+		  "value: "
+		  "must be a list, exemptions.namespaces[0]: Invalid value: must be a string, "
+		  "exemptions.namespaces[0]: Invalid value: \"\": must not be empty]" },
+		{ HEAD "- name: PodSecurity\n  configuration:\n"
+		       "    apiVersion: pod-security.admission.config.k8s.io/v1\n"
+		       "    kind: PodSecurityConfiguration\n    defaults: {enforce: 1}\n",
+		  "defaults.enforce: Invalid value: must be a string" },
 		{ HEAD "- name: PodSecurity\n  path: missing.yaml\n", "missing.yaml" },
 		{ HEAD "- name: PodSecurity\n  configuration: {kind: Pod}\n",
 		  "expected a PodSecurityConfiguration of "

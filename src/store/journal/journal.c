@@ -271,7 +271,7 @@ static int make_file(struct journal *j, size_t bytes, struct error *err)
 	return journal_fail(j, e, "allocate a file", err);
 }
 
-/* Takes a spare that is large enough. Returns -1 if there is none. */
+/* Opens a spare file of at least *bytes, and sets *bytes to its size. Returns -1 without one. */
 static int take_spare(struct journal *j, size_t *bytes)
 {
 	char name[NAME_MAX_BYTES];

@@ -49,7 +49,7 @@ void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *
 
 /* --- for lmdb/stage.h ------------------------------------------------------------------ */
 
-/* What writes are compared with: the newest state of every key. */
+/* The newest state of every key. A write takes effect only if its key is as it expects. */
 struct lmdb_tip {
 	MDB_txn *txn; /* shows data.mdb */
 	struct map newest; /* key -> struct journal_entry, the last one that is not in data.mdb */
