@@ -121,8 +121,9 @@ static int read_tree(const char *path, struct arena *a, struct json **ret_tree, 
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 	int r = file_read(path, &text, err);
 
-	if (r == 0)
-		r = yaml_parse(a, buf_str(&text), NULL, ret_tree, err);
+	if (r < 0)
+		return r;
+	r = yaml_parse(a, buf_str(&text), NULL, ret_tree, err);
 	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
 }
 
@@ -142,10 +143,11 @@ int admission_config_section(const char *path, const char *plugin, struct arena 
 	struct str file;
 	int r = read_tree(path, a, &tree, err);
 
-	if (r == 0)
-		r = check_tree(tree, a, err);
 	if (r < 0)
 		return r;
+	r = check_tree(tree, a, err);
+	if (r < 0)
+		return error_wrap(err, r, "%s", path);
 	row = json_find(json_getz(tree, "plugins"), "name", str_from(plugin));
 	file = json_text_at(row, "path");
 	*ret_section = json_getz(row, "configuration");

@@ -49,7 +49,7 @@ static int read_config(struct security *s, const char *path, struct error *err)
 	r = path ? admission_config_section(path, "PodSecurity", &s->arena, &section, err) : 0;
 	if (r == 0 && section)
 		r = security_config_read(section, &s->arena, &s->config, err);
-	return r < 0 ? error_wrap(err, r, "--admission-control-config-file %s", path) : 0;
+	return r < 0 ? error_wrap(err, r, "--admission-control-config-file") : 0;
 }
 
 int security_new(const char *path, struct metrics *m, struct security **ret_security,
