@@ -1,7 +1,7 @@
 # Sourced by what loads a server with claims from several processes at once, after contest_lib.sh.
 #
 # A load runs for LOAD_S seconds. One process of h2load uses one CPU at most, so there are GENERATORS of them, half as many as
-# CPUs and at most 8. Each has 7 connections: they spread evenly over the 7 threads that serve connections on a server with 8.
+# CPUs and at most 8. Each has 8 connections: they spread evenly over the 8 threads that serve connections on a server with 8.
 # CLAIMS exist for gets and patches, WATCHERS in 4 processes get EVENTS each.
 #
 # CPU time is read from /proc before and after each load, so that it can be seen whether the server or the load was the limit.
@@ -10,8 +10,8 @@ load_s=${LOAD_S:-3}
 cpus=$(nproc)
 half=$((cpus / 2))
 generators=${GENERATORS:-$((half > 8 ? 8 : half > 1 ? half : 1))}
-connections=7
-patchers=$((generators * connections > 7 ? generators * connections / 2 : 4)) # one connection each
+connections=8
+patchers=$((generators * connections > 8 ? generators * connections / 2 : 4)) # one connection each
 watching=4
 auth=(-H 'authorization: Bearer token')
 json=(-H 'content-type: application/json')
