@@ -231,7 +231,7 @@ const struct demo_story demo_stories[] = {
 	{ .name = "disks",
 	  .kep = "KEP-4187",
 	  .title = "a disk-bound pod lands on the idle disk",
-	  .needs = "grep disk_io scheduler.yaml",
+	  .needs = "grep DiskIO scheduler.yaml", /* the file may be a copy with another name */
 	  .without =
 		  "the scheduler runs without the plugin disk_io, which was not found beside the "
 		  "program",
