@@ -224,6 +224,16 @@ await test("metrics name the GPUs and the claims that hold them", async () => {
 	assert.equal(text.match(/^devplane_nvidia_device_held\{/mg).length, 4)
 })
 
+await test("metrics name the first pod of a claim that several use", async () => {
+	const more = await cluster.run(pending({ resourceClaims: [{ name: "gpu", resourceClaimName: whole.claim }], main: { resources: { claims: [{ name: "gpu" }] } } }))
+	await running(more)
+	const named = async () => [...(await nvidia.metrics()).matchAll(/^devplane_nvidia_(memory_used_bytes|device_held)\{.*claim="([^"]+)",pod="([^"]*)"\}/mg)].filter((m) => m[2] === whole.claim).map((m) => m[3])
+	assert.deepEqual(await named(), [whole.metadata.name, whole.metadata.name])
+	await cluster.delete(more)
+	await cluster.gone(more)
+	assert.deepEqual(await named(), [whole.metadata.name, whole.metadata.name])
+})
+
 await test("the memory of programs on a partition is measured", async () => {
 	const [use] = show("explain", small.claim).devices
 	const line = new RegExp(`^devplane_nvidia_partition_memory_used_bytes\\{device="${use.device}",uuid="${use.gpuUUID}",namespace="default",claim="${small.claim}",pod="${small.metadata.name}"\\} (\\S+)$`, "m")
@@ -564,6 +574,10 @@ await test("claims share a GPU by memory, each with its own limit", async () => 
 	assert.match(commands, /10240M/)
 	assert.match(commands, /20480M/)
 	assert.deepEqual(computeModes(), [0, 0])
+	// Both are named as holders, and neither as that of the whole GPU.
+	const text = await until("measured GPU", async () => (await nvidia.metrics().then((t) => /^devplane_nvidia_memory_used_bytes\{gpu="0"/m.test(t) && t)))
+	assert.match(text, /^devplane_nvidia_memory_used_bytes\{gpu="0",uuid="[^"]+",namespace="",claim="",pod=""\}/m)
+	assert.deepEqual([...text.matchAll(/^devplane_nvidia_device_held\{device="gpu-0",.*claim="([^"]+)"/mg)].map((m) => m[1]).sort(), shared.map((p) => p.claim).sort())
 	for (const pod of shared)
 		await remove(pod)
 	await until("free GPUs", () => show("list").every((d) => d.state === "free"))
