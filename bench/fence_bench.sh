@@ -75,6 +75,6 @@ measure() {
 measure whole '' ''
 figure exclusive us "$fenced" unfenced "$unfenced"
 measure shared ',"allowMultipleAllocations":true,"capacity":{"memory":{"value":"80Gi"}}' ',"shareID":"123e4567-e89b-12d3-a456-426614174000","consumedCapacity":{"memory":"10Gi"}'
-told shares "$fenced us, without the fence $unfenced us"
+figure shares us "$fenced" unfenced "$unfenced"
 measure parts ',"consumesCounters":[{"counterSet":"card","counters":{"slots":{"value":"1"}}}]' ''
-told partitions "$fenced us, without the fence $unfenced us"
+figure partitions us "$fenced" unfenced "$unfenced"

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import { dra, unique } from "./api_lib.mjs"
-import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { devplane, finish, sanitized, scratch, start, test, until } from "./lib.mjs"
 import { claims, healthOf, startCluster } from "./node_lib.mjs"
 import { client } from "./podres_lib.mjs"
 import { pending, startController, startScheduler } from "./scheduler_lib.mjs"
@@ -88,14 +88,23 @@ const node = await cluster.node("n1")
 const scheduler = await startScheduler(cluster), controller = await startController(cluster)
 const cdi = `${node.root}/cdi`
 
+// Memory in files: code, most of which only the start needs.
+const residentKiB = (process) => Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${process.child.pid}/status`, "utf8"))[1])
+
 async function startDriver(...flags) {
 	const process = start("driver", "nvidia", "--kubeconfig", cluster.server.kubeconfig, "--node-name", "n1", "--root-dir", node.root, "--cdi-dir", cdi,
 		"--nvml-library", library, "--host-root", root, "--poll-interval", "100ms", "--nvml-timeout", "2s", "--log-format", "text", ...flags)
+	process.startKiB = 0
 	const url = await until("running driver", () => {
 		assert.equal(process.child.exitCode, null, process.err)
+		process.startKiB = Math.max(process.startKiB, residentKiB(process))
 		return /health and metrics at (\S+)/.exec(process.out)?.[1]
 	})
-	await until("ready driver", async () => (await fetch(`${url}/readyz`)).status === 200)
+	await until("ready driver", async () => {
+		process.startKiB = Math.max(process.startKiB, residentKiB(process))
+		return (await fetch(`${url}/readyz`)).status === 200
+	})
+	process.readyKiB = residentKiB(process)
 	process.metrics = async () => (await fetch(`${url}/metrics`)).text()
 	return process
 }
@@ -204,14 +213,30 @@ await test("metrics name the GPUs and the claims that hold them", async () => {
 	gpus("clocks", 1, 0)
 	await until("measured GPU", async () => /^devplane_nvidia_memory_total_bytes\{gpu="1",uuid="GPU-/m.test(await nvidia.metrics()))
 	const text = await nvidia.metrics()
+	// One series for each GPU: the claim that has all of gpu-0, and none of those that have parts of gpu-1.
+	assert.deepEqual([...text.matchAll(/^devplane_nvidia_memory_used_bytes\{gpu="(\d)",uuid="[^"]+",(.*)\}/mg)].map((m) => m.slice(1)), [
+		["0", `namespace="default",claim="${whole.claim}",pod="${whole.metadata.name}"`],
+		["1", 'namespace="",claim="",pod=""'],
+	])
+	assert.match(text, new RegExp(`^devplane_nvidia_slowdown\\{gpu="0",.*claim="${whole.claim}",pod="${whole.metadata.name}",reason="power-cap"\\} 0$`, "m"))
 	assert.match(text, new RegExp(`^devplane_nvidia_device_held\\{.*"${small.claim}".*\\} 1$`, "m"))
 	assert.match(text, new RegExp(`^devplane_nvidia_device_held\\{.*claim="${small.claim}",pod="${small.metadata.name}"\\} 1$`, "m"))
 	assert.equal(text.match(/^devplane_nvidia_device_held\{/mg).length, 4)
 })
 
+await test("metrics name the first pod of a claim that several use", async () => {
+	const more = await cluster.run(pending({ resourceClaims: [{ name: "gpu", resourceClaimName: whole.claim }], main: { resources: { claims: [{ name: "gpu" }] } } }))
+	await running(more)
+	const named = async () => [...(await nvidia.metrics()).matchAll(/^devplane_nvidia_(memory_used_bytes|device_held)\{.*claim="([^"]+)",pod="([^"]*)"\}/mg)].filter((m) => m[2] === whole.claim).map((m) => m[3])
+	assert.deepEqual(await named(), [whole.metadata.name, whole.metadata.name])
+	await cluster.delete(more)
+	await cluster.gone(more)
+	assert.deepEqual(await named(), [whole.metadata.name, whole.metadata.name])
+})
+
 await test("the memory of programs on a partition is measured", async () => {
 	const [use] = show("explain", small.claim).devices
-	const line = new RegExp(`^devplane_nvidia_partition_memory_used_bytes\\{device="${use.device}",uuid="${use.gpuUUID}"\\} (\\S+)$`, "m")
+	const line = new RegExp(`^devplane_nvidia_partition_memory_used_bytes\\{device="${use.device}",uuid="${use.gpuUUID}",namespace="default",claim="${small.claim}",pod="${small.metadata.name}"\\} (\\S+)$`, "m")
 	const used = async () => Number(line.exec(await nvidia.metrics())?.[1])
 	await until("unused partition", async () => (await used()) === 0)
 	gpus("busy", 1, use.gi, use.ci, 4242)
@@ -221,12 +246,18 @@ await test("the memory of programs on a partition is measured", async () => {
 })
 
 await test("the driver gives back memory that it used to start", async () => {
-	const resident = () => Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${nvidia.child.pid}/status`, "utf8"))[1])
 	let most = 0
 	await until("smaller driver", () => {
-		most = Math.max(most, resident())
-		return resident() < most * 0.7
+		most = Math.max(most, residentKiB(nvidia))
+		return residentKiB(nvidia) < most * 0.7
 	})
+})
+
+await test("the driver has given back the memory of its start when it says that it is ready", async () => {
+	nvidia.child.kill("SIGTERM")
+	await nvidia.ended
+	nvidia = await startDriver()
+	assert.ok(nvidia.readyKiB < nvidia.startKiB * (sanitized ? 0.7 : 0.35), `${nvidia.readyKiB} KiB when it was ready, ${nvidia.startKiB} KiB before`)
 })
 
 await test("a profile without room waits", async () => {
@@ -263,6 +294,22 @@ await test("a fatal Xid makes all partitions of its GPU unhealthy and tainted", 
 	await until("taint", async () => (await device("gpu-1-mig-3g71gb-9-0")).taints?.some((t) => t.key === "gpu.nvidia.com/xid" && t.effect === "NoSchedule"))
 	assert.equal((await device("gpu-0")).taints, undefined)
 	assert.equal(show("explain", small.claim).devices[0].health, "Unhealthy")
+})
+
+await test("no claim is blamed for an Xid of the GPU, nor for one of an unknown partition", async () => {
+	const [use] = show("explain", small.claim).devices
+	// 48 came before; 154 reports a recovery action, 94 is contained, 31 names no partition.
+	for (const xid of [94, 154, 31])
+		gpus("xid", 1, xid)
+	// Events keep their order, so this one is the last.
+	gpus("xid", 1, 43, use.gi, use.ci)
+	const counted = async (pod) => [...(await nvidia.metrics()).matchAll(new RegExp(`^devplane_nvidia_claim_xids_total\\{.*claim="${pod.claim}",.*xid="(\\d+)"\\} 1$`, "mg"))].map((m) => m[1])
+	await until("condition", async () => (await claimOf(small)).status.devices[0].conditions.some((c) => c.type === "ProgramFailed" && c.reason === "Xid43"))
+	for (const pod of [large, middle])
+		assert.equal((await claimOf(pod)).status.devices, undefined)
+	assert.equal((await claimOf(small)).status.devices[0].conditions.length, 1)
+	assert.deepEqual((await counted(large)).sort(), ["154", "31", "48", "94"])
+	assert.deepEqual((await counted(middle)).sort(), ["154", "31", "48", "94"])
 })
 
 await test("a restart of the driver forgets neither faults nor instances", async () => {
@@ -390,6 +437,45 @@ await test("a claim with MPS has a daemon while it is prepared", async () => {
 	await until("default compute mode", () => computeModes().every((m) => m === 0))
 })
 
+await test("a partition with MPS keeps its daemon through a fault of its GPU", async () => {
+	const pod = await runPod("1g.18gb", { parameters: { kind: "MigDeviceConfig", sharing: { strategy: "MPS", mpsConfig: { defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: "3Gi" } } } })
+	await running(pod)
+	const { uid } = (await claimOf(pod)).metadata, folder = `${node.root}/plugins/${driver}/mps/${uid}`
+	const [use] = show("explain", pod.claim).devices
+	const edits = readCdi(uid)
+	assert.ok(edits.mounts.some((m) => m.containerPath === "/tmp/nvidia-mps" && m.hostPath.startsWith(folder)), JSON.stringify(edits.mounts))
+	assert.equal(edits.deviceNodes.filter((n) => n.path.startsWith("/dev/nvidia-caps/")).length, 2)
+	assert.match(readFileSync(`${scratch}/mps-commands`, "utf8"), /3072M/)
+	// Partitions have no compute mode of their own.
+	assert.deepEqual(computeModes(), [0, 0])
+	const daemon = () => JSON.parse(readFileSync(`${folder}/daemon.json`, "utf8")).pid
+	const first = daemon(), index = /^gpu-(\d)/.exec(use.device)[1]
+
+	// The program's own fault is a condition of the claim; one of the GPU is none, and makes the device unhealthy.
+	gpus("xid", index, 31, use.gi, use.ci)
+	const failed = async () => (await claimOf(pod)).status.devices?.find((d) => d.device === use.device)?.conditions.map((c) => `${c.type} ${c.reason}`)
+	await until("condition", async () => (await failed())?.join() === "ProgramFailed Xid31")
+	assert.equal(await health(pod), "Healthy")
+	gpus("recovery", index, 1)
+	gpus("xid", index, 48)
+	await until("unhealthy device", async () => /^Unhealthy .*Xid 48/s.test(await health(pod)))
+	assert.deepEqual(await failed(), ["ProgramFailed Xid31"])
+
+	// The next run of the driver knows both.
+	nvidia.child.kill("SIGKILL")
+	await nvidia.ended
+	nvidia = await startDriver()
+	await until("daemon that was taken over", () => nvidia.err.includes("MPS daemon was taken over"))
+	await until("unhealthy device", async () => /^Unhealthy/.test(await health(pod)))
+	assert.equal(daemon(), first)
+	gpus("heal")
+	await until("healthy device", async () => (await health(pod)) === "Healthy")
+	assert.equal(daemon(), first)
+	await remove(pod)
+	await until("no daemon", () => !existsSync(folder))
+	await until("two instances", () => instances().length === 2)
+})
+
 await test("a time slice ends with its claim, also if the driver has died meanwhile", async () => {
 	const pod = await runPod(undefined, { parameters: { kind: "GpuConfig", sharing: { strategy: "TimeSlicing", timeSlicingConfig: { interval: "Long" } } } })
 	await running(pod)
@@ -488,6 +574,10 @@ await test("claims share a GPU by memory, each with its own limit", async () => 
 	assert.match(commands, /10240M/)
 	assert.match(commands, /20480M/)
 	assert.deepEqual(computeModes(), [0, 0])
+	// Both are named as holders, and neither as that of the whole GPU.
+	const text = await until("measured GPU", async () => (await nvidia.metrics().then((t) => /^devplane_nvidia_memory_used_bytes\{gpu="0"/m.test(t) && t)))
+	assert.match(text, /^devplane_nvidia_memory_used_bytes\{gpu="0",uuid="[^"]+",namespace="",claim="",pod=""\}/m)
+	assert.deepEqual([...text.matchAll(/^devplane_nvidia_device_held\{device="gpu-0",.*claim="([^"]+)"/mg)].map((m) => m[1]).sort(), shared.map((p) => p.claim).sort())
 	for (const pod of shared)
 		await remove(pod)
 	await until("free GPUs", () => show("list").every((d) => d.state === "free"))

@@ -179,10 +179,11 @@ const struct command cmd_driver_nvidia = {
 	.name = "nvidia",
 	.summary = "give NVIDIA GPUs and MIG partitions of this node to pods",
 	.usage = "[COMMAND] [FLAGS]",
-	.about = "A DRA driver for NVIDIA GPUs. Its devices, attributes and parameters are those "
-		 "of NVIDIA's own driver, so its manifests work unchanged. MIG partitions are made "
-		 "when a pod gets one, and removed afterwards. Containers get the driver's "
-		 "libraries without the container toolkit and without hooks.\n\n"
+	.about = "A DRA driver for NVIDIA GPUs. Full GPUs and MIG devices have the names, "
+		 "attributes and parameters of NVIDIA's own driver, so manifests for them work "
+		 "with both. It does not pass GPUs through to virtual machines (VFIO). MIG "
+		 "partitions are made when a pod gets one, and removed afterwards. Containers get "
+		 "the driver's libraries without the container toolkit and without hooks.\n\n"
 		 "Xids, lost GPUs and pending resets become device health and taints, for the GPU "
 		 "and all its partitions. They go away when the GPU works again.\n\n"
 		 "It needs root to make MIG partitions. MIG instances that somebody else made are "

@@ -1,10 +1,12 @@
 /*
  * gpu_inventory - the devices that the NVIDIA driver publishes, made from the data of its GPUs.
  *
- * Names, attributes and capacities are those of NVIDIA's own driver, so that claims written for it
- * work unchanged. With dynamic MIG every placement of every profile is a device. Devices of one GPU
- * consume from its counter set, which has a counter for each kind of engine, for each memory slice
- * and for compute slices. So the scheduler allocates only sets of devices that can exist together.
+ * Names, attributes and capacities of full GPUs and MIG devices are those of NVIDIA's own driver,
+ * so that claims written for it work. Its devices for pass-through, and its attributes of Fabric
+ * Manager's partitions, are missing. With dynamic MIG every placement of every profile is a device.
+ * Devices of one GPU consume from its counter set, which has a counter for each kind of engine,
+ * for each memory slice and for compute slices. So the scheduler allocates only sets of devices
+ * that can exist together.
  *
  * The order of the list is the placement policy, because a scheduler takes the first device that
  * fits. A small profile comes before a large one. Among the placements of one profile, the one that

@@ -6,7 +6,9 @@
  * destroys what it has made. After a crash, gpu_prepare_start() destroys what an unfinished prepare
  * has left. Every function can be repeated at any point.
  *
- * Instances that somebody else made are never touched. gpu_prepare_look() lists them.
+ * Instances that somebody else made are not touched, and gpu_prepare_look() lists them. Exception:
+ * a crash left a use unfinished, and before the next start somebody else made an instance of its
+ * profile in its place.
  *
  * Threads: the calls block, so all of them run in jobs of one nvml_worker, one at a time.
  */

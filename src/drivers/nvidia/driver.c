@@ -295,11 +295,16 @@ void nvidia_driver_stop(struct nvidia_driver *d, void (*done)(void *arg), void *
 	driver_end(d->driver, driver_on_ended, d);
 }
 
-int nvidia_driver_check(const struct nvidia_driver *d, struct error *err)
+/* The start has used more memory than the work needs: that is given back before "ready". */
+int nvidia_driver_check(struct nvidia_driver *d, struct error *err)
 {
-	if (!d->snapshot)
-		return error_copy(err, &d->failure);
-	return driver_check(d->driver, err);
+	int r = d->snapshot ? driver_check(d->driver, err) : error_copy(err, &d->failure);
+
+	if (r == 0 && !d->was_ready && driver_check_registered(d->driver, NULL) == 0) {
+		d->was_ready = true;
+		mem_tidy();
+	}
+	return r;
 }
 
 int nvidia_driver_check_registered(const struct nvidia_driver *d, struct error *err)

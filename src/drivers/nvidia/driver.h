@@ -1,8 +1,11 @@
 /*
  * nvidia_driver - `devplane driver nvidia`: NVIDIA's GPUs and their MIG partitions as devices.
  *
- * It is built on the SDK (devplane/driver.h). Devices, attributes and parameters are those of
- * NVIDIA's own driver, so manifests work with both. The parts:
+ * It is built on the SDK (devplane/driver.h). Full GPUs and MIG devices, with their attributes and
+ * parameters, are those of NVIDIA's own driver, so manifests for them work with both. Devices for
+ * pass-through (VFIO) and attributes of Fabric Manager's partitions are missing, and
+ * VfioDeviceConfig has no effect or is an error; docs/driver-nvidia.md lists the differences. The
+ * parts:
  *
  *	nvml           calls NVIDIA's library on its own thread, with deadlines
  *	gpu_inventory  the devices
@@ -52,8 +55,11 @@ int nvidia_driver_start(struct nvidia_driver *d, struct error *err);
 /* Containers keep their devices. */
 void nvidia_driver_stop(struct nvidia_driver *d, void (*done)(void *arg), void *arg);
 
-/* 0 while the GPUs are known and the slices are published. */
-int nvidia_driver_check(const struct nvidia_driver *d, struct error *err);
+/*
+ * 0 while the GPUs are known and the slices are published. Once the driver is registered as well,
+ * it first gives back the memory that only the start needed.
+ */
+int nvidia_driver_check(struct nvidia_driver *d, struct error *err);
 int nvidia_driver_check_registered(const struct nvidia_driver *d, struct error *err);
 
 /* The path of a file of the driver, such as "instances.json". */

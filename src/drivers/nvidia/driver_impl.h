@@ -71,6 +71,7 @@ struct nvidia_driver {
 	bool scan_again, poll_again;
 	bool claims_known; /* the SDK's checkpoint was read: registered() was called */
 	bool taken_over; /* shares of an earlier run */
+	bool was_ready;
 	bool stopping;
 	struct loop_timer scan_timer, poll_timer, tidy_timer;
 	void (*on_stopped)(void *arg);

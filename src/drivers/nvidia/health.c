@@ -203,35 +203,50 @@ static bool holds(const struct gpu_holder *h, const struct gpu_source *s,
 	return e->gi == NVML_WHOLE_GPU || !h->mig || (h->gi == e->gi && h->ci == e->ci);
 }
 
-/* A condition in the status of each claim that has the device. */
-static void tell_holders(struct nvidia_driver *d, const struct gpu_source *s,
-			 const struct nvml_event *e, const char *text)
+/*
+ * Only an application's Xid is a fault of the claim's program. If it names no instance, as those of
+ * the kernel's log, the program may run on any partition.
+ */
+static bool blames(const struct gpu_holder *h, const struct nvml_event *e,
+		   const struct xid_rule *rule)
 {
-	char reason[32];
+	return rule->class == XID_APPLICATION && (!h->mig || e->gi != NVML_WHOLE_GPU);
+}
+
+static void set_program_failed(struct nvidia_driver *d, const struct gpu_holder *h, uint64_t xid,
+			       const char *text)
+{
+	char reason[32], why[256];
 	struct dp_condition c = { .size = sizeof(c),
 				  .status = DP_TRUE,
 				  .type = "ProgramFailed",
 				  .reason = reason,
 				  .message = text };
+	struct dp_claim_id id = { .size = sizeof(id),
+				  .ns = h->claim.ns.p,
+				  .name = h->claim.name.p,
+				  .uid = h->claim.uid.p };
+	struct dp_device_status status = {
+		.size = sizeof(status), .nconditions = 1, .device = h->device, .conditions = &c
+	};
 
-	(void)snprintf(reason, sizeof(reason), "Xid%" PRIu64, e->data);
+	(void)snprintf(reason, sizeof(reason), "Xid%" PRIu64, xid);
+	if (dp_driver_set_status(d->driver, &id, &status, why, sizeof(why)) < 0)
+		log_warn(d->opts.log, "cannot set the claim's status", LOG_Z("why", why));
+}
+
+/* Counts the Xid for each claim that has the device. A failed program's claim gets a condition. */
+static void note_holders(struct nvidia_driver *d, const struct gpu_source *s,
+			 const struct nvml_event *e, const struct xid_rule *rule, const char *text)
+{
 	for (size_t i = 0; d->holders && i < d->holders->n; i++) {
 		const struct gpu_holder *h = &d->holders->v[i];
-		struct dp_claim_id id = { .size = sizeof(id),
-					  .ns = h->claim.ns.p,
-					  .name = h->claim.name.p,
-					  .uid = h->claim.uid.p };
-		struct dp_device_status status = { .size = sizeof(status),
-						   .nconditions = 1,
-						   .device = h->device,
-						   .conditions = &c };
-		char why[256];
 
 		if (!holds(h, s, e))
 			continue;
 		nvidia_measure_fault(d->measure, h, (uint32_t)e->data);
-		if (dp_driver_set_status(d->driver, &id, &status, why, sizeof(why)) < 0)
-			log_warn(d->opts.log, "cannot set the claim's status", LOG_Z("why", why));
+		if (blames(h, e, rule))
+			set_program_failed(d, h, e->data, text);
 	}
 }
 
@@ -276,7 +291,7 @@ static void note_xid(struct nvidia_driver *d, const struct gpu_source *s,
 		 LOG_INT("gi", x.gi), LOG_Z("class", xid_class_name(rule->class)),
 		 LOG_STR("what", buf_str(&text)));
 	if (rule->class != XID_IGNORED)
-		tell_holders(d, s, e, text.p);
+		note_holders(d, s, e, rule, text.p);
 	if (h && gpu_health_note_xid(h, &x, rule))
 		health_changed(d);
 }
