@@ -2,14 +2,19 @@
 // `kubectl delete -k` leaves nothing. The server stands for an existing cluster, whose slices have no status. No kubelet makes
 // the pods: each program runs here, with the arguments of its manifest and a token of its account.
 import assert from "node:assert/strict"
-import { execFileSync, spawnSync } from "node:child_process"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { execFile, execFileSync, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import https from "node:https"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { core, dra } from "./api_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
+import { DevicePlugin } from "./plugin_lib.mjs"
 import { bareNode, pending, startController } from "./scheduler_lib.mjs"
+import { selfSigned } from "./ui_lib.mjs"
 
 const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
 const folder = (part) => `${checkout}/deploy/${part}`
@@ -21,6 +26,16 @@ function kubectl(...args) {
 	const { status, stdout, stderr } = spawnSync(program, ["--kubeconfig", cluster.server.kubeconfig, "--cache-dir", `${scratch}/cache`, ...args], { encoding: "utf8" })
 	assert.equal(status, 0, `kubectl ${args.join(" ")}: ${stderr}`)
 	return stdout
+}
+
+// The overlays of docs/install.md, beside the parts, as a reader writes them.
+const doc = readFileSync(`${checkout}/docs/install.md`, "utf8")
+const overlays = `${scratch}/overlays`
+mkdirSync(overlays)
+symlinkSync(`${checkout}/deploy`, `${overlays}/deploy`)
+for (const [, file, text] of doc.matchAll(/^```yaml title=(\S+)\n([^]*?)^```$/gm)) {
+	mkdirSync(dirname(`${overlays}/${file}`))
+	writeFileSync(`${overlays}/${file}`, text)
 }
 
 // The objects of a part, as kustomize prints them.
@@ -102,8 +117,8 @@ await test("every part has probes, requests, a network policy and, if it has rep
 
 // --- on a server --------------------------------------------------------------------------------------------------
 
-// The controllers that such a cluster has: namespaces, garbage, claims.
-const controller = await startController(cluster, "--controllers", "*,-resourceslice-status-controller")
+// The controllers that such a cluster has: namespaces, garbage, claims. Nobody sends heartbeats for the nodes of this test.
+const controller = await startController(cluster, "--controllers", "*,-resourceslice-status-controller,-node-lifecycle-controller")
 
 await test("the server accepts every object with strict validation, and no object with a wrong field", async () => {
 	for (const part of parts)
@@ -112,6 +127,26 @@ await test("the server accepts every object with strict validation, and no objec
 	writeFileSync(`${scratch}/wrong/kustomization.yaml`, `resources: [bad.yaml]\n`)
 	writeFileSync(`${scratch}/wrong/bad.yaml`, JSON.stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "x" }, automount: true }))
 	assert.throws(() => kubectl("apply", "-k", `${scratch}/wrong`, "--validate=strict"), /unknown field "automount"/)
+})
+
+await test("the overlays of the docs are accepted with strict validation, and so are the parts without them", async () => {
+	for (const [name, part] of Object.entries({ mine: "attach", "my-attach": "attach", "my-page": "page" })) {
+		const applied = async () => (await cluster.client.get(`/apis/apps/v1/namespaces/devplane-${part}/${part === "page" ? "deployments" : "daemonsets"}/devplane-${part}`)).body.spec.template.spec.containers[0].args
+		kubectl("apply", "-k", `${overlays}/${name}`, "--validate=strict")
+		all[name] = render(`${overlays}/${name}`)
+		assert.deepEqual(await applied(), workload(name).spec.template.spec.containers[0].args)
+		// Each file of an argument is mounted, from the folder of its name or from a Secret.
+		const { containers: [c], volumes } = workload(name).spec.template.spec
+		for (const [, file] of c.args.map((arg) => /[=](\/[^=]+)$/.exec(arg)).filter((found) => found && !/--root-dir/.test(found.input))) {
+			const mount = c.volumeMounts.find(({ mountPath }) => mountPath === dirname(file)), volume = volumes.find((v) => v.name === mount?.name)
+			assert.ok(volume?.secret || volume?.hostPath.path === dirname(file), `${name}: ${file}`)
+		}
+		kubectl("apply", "-k", folder(part), "--validate=strict")
+		assert.deepEqual(await applied(), workload(part).spec.template.spec.containers[0].args)
+	}
+	for (const { name } of workload("mine").spec.template.spec.volumes)
+		assert.match(workload("mine").spec.template.spec.volumes.find((v) => v.name === name).hostPath.path, /^\/var\/lib\/k0s\/kubelet\//)
+	assert.deepEqual(kinds("my-page", "Deployment")[0].spec.template.spec.volumes.map((v) => v.secret.secretName).sort(), ["devplane-page-certificate", "devplane-page-oidc"])
 })
 
 // A token as the kubelet gets it for a pod of the part on this node.
@@ -203,6 +238,26 @@ await test("availability-taints: with its role the controller taints a broken de
 	const [rule] = await until("a rule", async () => (await rules()).length && rules())
 	assert.deepEqual(rule.spec.deviceSelector, { driver: "gpu.example.com", pool: "n1", device: "gpu-1" })
 	assert.equal((await run.client.patch(`${dra}/devicetaintrules/${rule.metadata.name}`, { metadata: { labels: { a: "b" } } }, "merge")).code, 403)
+	// The policy restricts the account to rules such as this one.
+	const attempt = async (name, labels, change) => {
+		const spec = { deviceSelector: rule.spec.deviceSelector, taint: { key: rule.spec.taint.key, effect: rule.spec.taint.effect } }
+		return run.client.post(`${dra}/devicetaintrules`, { metadata: { name, labels }, spec: { ...spec, ...change(spec) } })
+	}
+	const own = /the controller may only write DeviceTaintRules of its own/, one = /the controller may only taint one device with devplane.dev\/unhealthy:NoSchedule/
+	for (const [name, labels, change, why] of [
+		["mine", rule.metadata.labels, () => ({}), own],
+		["device-health-mine", {}, () => ({}), own],
+		["device-health-mine", rule.metadata.labels, ({ taint }) => ({ taint: { ...taint, effect: "NoExecute" } }), one],
+		["device-health-mine", rule.metadata.labels, ({ deviceSelector: { driver } }) => ({ deviceSelector: { driver } }), one],
+	]) {
+		const { code, text } = await attempt(name, labels, change)
+		assert.equal(code, 422, text)
+		assert.match(text, why)
+	}
+	const admins = { metadata: { name: "device-health-admins" }, spec: rule.spec }
+	assert.equal((await cluster.client.post(`${dra}/devicetaintrules`, admins)).code, 201)
+	assert.match((await run.client.delete(`${dra}/devicetaintrules/device-health-admins`)).text, own)
+	assert.equal((await cluster.client.delete(`${dra}/devicetaintrules/device-health-admins`)).code, 200)
 	assert.equal((await report("Healthy")).code, 200)
 	await until("no rule", async () => (await rules()).length === 0)
 	assert.equal((await report(null)).code, 200)
@@ -280,16 +335,65 @@ await test("attach: with its role it serves the watch beside a kubelet", async (
 	for (const [verb, path, body] of [["patch", `${core}/nodes/n3`, { metadata: { labels: { a: "b" } } }], ["patch", `${core}/nodes/n3/status`, {}], ["post", `${core}/namespaces/default/pods`, {}]])
 		assert.equal((await run.client[verb](path, body, "merge")).code, 403, path)
 	await run.stop()
-	if (/--attach-node-annotation/.test(execFileSync(devplane, ["node", "--help"], { encoding: "utf8" }))) {
-		kubectl("apply", "-k", folder("attach-status"), "--validate=strict")
-		all["attach-status"] = render(folder("attach-status"))
-		const writer = await runPart("attach", { node: "n3", replaced: { "--root-dir": root }, args: workload("attach-status").spec.template.spec.containers[0].args })
-		await writer.ready()
-		assert.equal((await writer.client.patch(`${core}/nodes/n3/status`, { metadata: { annotations: { a: "b" } } }, "merge")).code, 200)
-		assert.equal((await writer.client.patch(`${core}/nodes/n3`, { metadata: { labels: { a: "b" } } }, "merge")).code, 403)
-		await writer.stop()
-	}
 	await kubelet.stop()
+})
+
+await test("attach-plugins: the agent reads the list of the plugin that the overlay of the docs names", async () => {
+	const root = shortFolder(), socket = `${root}/device-plugins/vendor.sock`
+	const kubelet = await cluster.node("n3", { root })
+	// Not registered, so that no other reader is there.
+	const plugin = await DevicePlugin.start(root, "vendor.example/gpu", [{ ID: "0" }], { socket: "vendor.sock", register: false })
+	const run = await runPart("attach", { node: "n3", replaced: { "--root-dir": root, "--follow-device-plugin": `vendor.example/gpu=${socket}` }, args: workload("my-attach").spec.template.spec.containers[0].args })
+	await run.ready()
+	await until("its reader", () => plugin.calls.ListAndWatch)
+	await run.stop()
+	plugin.stop()
+	await kubelet.stop()
+})
+
+await test("attach-status: the agent writes what it sees of its node, and nothing else", async () => {
+	kubectl("apply", "-k", folder("attach-status"), "--validate=strict")
+	all["attach-status"] = render(folder("attach-status"))
+	assert.deepEqual(kinds("attach-status", "ValidatingAdmissionPolicyBinding").map((o) => o.metadata.name), ["devplane-attach-nodes", "devplane-attach-pods"])
+	// Without the gate the kubelet does not write the annotation itself.
+	const root = shortFolder(), kubelet = await cluster.node("n3", { root, flags: ["--feature-gates", "ResourceHealthStatus=false"] })
+	const driver = start("driver", "sim", "--kubeconfig", cluster.server.kubeconfig, "--node-name", "n3", "--root-dir", root, "--cdi-dir", `${root}/cdi`, "--devices", "1", "--metrics-bind-address", "127.0.0.1:0")
+	const { args } = workload("attach-status").spec.template.spec.containers[0]
+	const run = await runPart("attach", { node: "n3", replaced: { "--root-dir": root }, args })
+	await run.ready()
+	await until("the annotation", async () => /gpu\.sim\.devplane\.dev/.test((await cluster.readNode("n3")).metadata.annotations?.["devplane.dev/device-health"]), 60)
+	const node = (name, body, type = "merge") => run.client.patch(`${core}/nodes/${name}/status`, body, type)
+	const noted = (text) => ({ metadata: { annotations: { "devplane.dev/device-health": text } } })
+	assert.equal((await node("n3", noted("[]"))).code, 200)
+	const refused = (answer, pattern) => {
+		assert.equal(answer.code, 422, answer.text)
+		assert.match(answer.text, pattern)
+	}
+	refused(await node("n1", noted("[]")), /attach mode on node 'n3' may only write the status of that node/)
+	refused(await node("n3", { metadata: { annotations: { a: "b" } } }), /of a node's annotations, attach mode may only write devplane.dev\/device-health/)
+	refused(await node("n3", { metadata: { labels: { a: "b" } } }), /of a node, attach mode may only write an annotation/)
+	refused(await node("n3", { status: { capacity: { cpu: "99" } } }), /of a node, attach mode may only write an annotation/)
+	assert.equal((await run.client.patch(`${core}/nodes/n3`, { metadata: { labels: { a: "b" } } }, "merge")).code, 403)
+	// The request of the agent about a container's devices, and others.
+	for (const name of ["n1", "n3"])
+		await cluster.run({ metadata: { name: `on-${name}`, labels: { a: "b" } }, spec: { nodeName: name, containers: [{ name: "m", image: "i" }] } })
+	const pod = (name, body) => run.client.patch(`${core}/namespaces/default/pods/${name}/status`, body, "strategic")
+	const condition = (type) => ({ status: { conditions: [{ type, status: "False", reason: "DeviceUnhealthy", message: "gpu-0: broken" }] } })
+	assert.equal((await pod("on-n3", condition("devplane.dev/DevicesHealthy"))).code, 200)
+	refused(await pod("on-n1", condition("devplane.dev/DevicesHealthy")), /attach mode on node 'n3' may only write the status of pods of that node/)
+	refused(await pod("on-n3", condition("Ready")), /of a pod's conditions, attach mode may only write devplane.dev\/DevicesHealthy/)
+	refused(await pod("on-n3", { status: { phase: "Failed" } }), /of a pod's status, attach mode may only write conditions/)
+	refused(await pod("on-n3", { metadata: { labels: { a: "c" } } }), /attach mode may not write the metadata of pods/)
+	// Everybody else may still write, such as the kubelet.
+	assert.equal((await cluster.client.patch(`${core}/nodes/n1/status`, { metadata: { labels: { a: "b" } } }, "merge")).code, 200)
+	await run.stop()
+	driver.child.kill("SIGTERM")
+	await driver.ended
+	for (const { metadata: { name } } of (await cluster.client.get(`${dra}/resourceslices?fieldSelector=spec.driver=gpu.sim.devplane.dev`)).body.items)
+		assert.equal((await cluster.client.delete(`${dra}/resourceslices/${name}`)).code, 200)
+	await kubelet.stop()
+	for (const name of ["n1", "n3"])
+		await cluster.client.delete(`${core}/namespaces/default/pods/on-${name}`, { gracePeriodSeconds: 0 })
 })
 
 await test("nvidia: with its role the driver publishes the slices of its node, and cannot write those of others", async () => {
@@ -326,11 +430,33 @@ if (/^ +ui /m.test(execFileSync(devplane, ["help"], { encoding: "utf8" })))
 		await run.stop()
 	})
 
+await test("page-certificate, page-oidc: with the arguments of the docs' overlay the page has the certificate, and sends users to the provider", async () => {
+	const { ca, flags: [, certFile, , keyFile] } = selfSigned()
+	writeFileSync(`${scratch}/ca.crt`, ca)
+	writeFileSync(`${scratch}/client-secret`, "secret")
+	const provider = https.createServer({ cert: ca, key: readFileSync(keyFile) }, (request, answer) => {
+		answer.writeHead(200, { "content-type": "application/json" })
+		answer.end(JSON.stringify({ issuer: `https://127.0.0.1:${provider.address().port}`, authorization_endpoint: "https://login.example.com/authorize", token_endpoint: "https://login.example.com/token" }))
+	}).listen(0, "127.0.0.1")
+	await once(provider, "listening")
+	const { args } = workload("my-page").spec.template.spec.containers[0]
+	const run = await runPart("page", { args: [...args, `--oidc-ca-file=${certFile}`], replaced: { "--bind-address": "0.0.0.0:0", "--tls-cert-file": certFile, "--tls-private-key-file": keyFile,
+		"--oidc-client-secret-file": `${scratch}/client-secret`, "--oidc-issuer-url": `https://127.0.0.1:${provider.address().port}` } })
+	await run.ready()
+	const page = /page at (\S+?)\/ui\//.exec(run.out)[1].replace("0.0.0.0", "127.0.0.1")
+	const get = async (path) => promisify(execFile)("curl", ["-s", "--cacert", `${scratch}/ca.crt`, "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}", page + path], { encoding: "utf8" })
+	assert.match((await get("/ui/")).stdout, /^200 /)
+	const [, url] = /^302 (\S+)$/.exec((await get("/ui/oidc")).stdout)
+	const { origin, searchParams: query } = new URL(url)
+	assert.deepEqual([origin, query.get("client_id"), query.get("redirect_uri"), query.get("scope")], ["https://login.example.com", "kubernetes", "https://devices.example.com/ui/oidc/callback", "openid email"])
+	await run.stop()
+	provider.close()
+})
+
 // --- uninstalling -------------------------------------------------------------------------------------------------
 
 // The overlays that write most, in place of their bases.
 const installed = ["availability-taints", "scheduler", "attach-status", "nvidia", "page"]
-const doc = readFileSync(`${checkout}/docs/install.md`, "utf8")
 const commands = /<!-- not run: a test of the manifests runs these -->\n```console\n([^`]*)```/.exec(doc)[1].match(/(?<=^\$ ).*/gm)
 const remaining = async () => ({
 	annotations: (await cluster.client.get(`${core}/nodes`)).body.items.filter((n) => n.metadata.annotations?.["devplane.dev/device-health"]).length,

@@ -2,7 +2,7 @@
 // test writes the statuses that they would.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdirSync, rmSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { networkInterfaces } from "node:os"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -14,7 +14,7 @@ import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
 const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
 const parts = ["availability", "scheduler", "attach", "nvidia", "page"]
 const program = execFileSync(`${checkout}/scripts/kubectl`, [`${dirname(devplane)}/kubectl`], { encoding: "utf8" }).trim()
-const cluster = await startCluster({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false"] })
+const cluster = await startCluster({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false", "--kubelet-preferred-address-types", "InternalIP"] })
 
 function kubectl(...args) {
 	const { status, stdout, stderr } = spawnSync(program, ["--kubeconfig", cluster.server.kubeconfig, "--cache-dir", `${scratch}/cache`, ...args], { encoding: "utf8" })
@@ -74,13 +74,63 @@ await test("an installation that works has no finding", async () => {
 	assert.equal(of("scheduler leader")[0].text, "one")
 })
 
+// The account's rules of a part, in whichever role.
+const rulesOf = (part) => ["role", "clusterrole"].flatMap((kind) => JSON.parse(kubectl("get", kind, "-n", `devplane-${part}`, "-o", "json")).items)
+	.filter(({ metadata }) => metadata.name === `devplane-${part}`).flatMap((role) => role.rules)
+const nRights = (part) => rulesOf(part).reduce((sum, rule) => sum + rule.apiGroups.length * rule.resources.length * rule.verbs.length, 0)
+const variants = { "attach-status": "attach", "availability-taints": "availability" }
+
 await test("the rights that it asks for are those of the manifests", async () => {
-	for (const part of parts) {
-		const rules = ["role", "clusterrole"].flatMap((kind) => JSON.parse(kubectl("get", kind, "-n", `devplane-${part}`, "-o", "json")).items)
-			.filter(({ metadata }) => metadata.name === `devplane-${part}`).flatMap((role) => role.rules)
-		const n = rules.reduce((sum, rule) => sum + rule.apiGroups.length * rule.resources.length * rule.verbs.length, 0)
-		assert.equal(doctor().of(`${part} rights`)[0].text, `devplane-${part}/devplane-${part} has all ${n}`)
+	for (const folder of [...parts, ...Object.keys(variants)]) {
+		const part = variants[folder] ?? folder
+		kubectl("apply", "-k", `${checkout}/deploy/${folder}`)
+		assert.equal(doctor().of(`${part} rights`)[0].text, `devplane-${part}/devplane-${part} has all ${nRights(part)}`, folder)
 	}
+})
+
+await test("a right that a variant needs is missed where its flag is set, and nowhere else", async () => {
+	for (const [folder, first] of Object.entries({ "attach-status": "patch pods/status", "availability-taints": "create devicetaintrules.resource.k8s.io" })) {
+		const part = variants[folder]
+		kubectl("apply", "-k", `${checkout}/deploy/${folder}`)
+		const all = nRights(part)
+		const last = JSON.parse(kubectl("get", "clusterrole", `devplane-${part}`, "-o", "json")).rules.length - 1
+		kubectl("patch", "clusterrole", `devplane-${part}`, "--type=json", "-p", `[{"op":"remove","path":"/rules/${last}"}]`)
+		const [found] = doctor().of(`${part} rights`)
+		assert.equal(found.text, `devplane-${part}/devplane-${part} lacks 2 of ${all}, such as: ${first}`)
+		assert.equal(found.hint, `apply deploy/${folder} again`)
+		kubectl("apply", "-k", `${checkout}/deploy/${part}`)
+		assert.equal(doctor().of(`${part} rights`)[0].text, `devplane-${part}/devplane-${part} has all ${all - 2}`)
+	}
+	// A flag that an overlay switches off again needs no right.
+	const path = "/spec/template/spec/containers/0/args/-"
+	const add = (value) => kubectl("patch", "-n", "devplane-attach", "daemonset", "devplane-attach", "--type=json", "-p", JSON.stringify([{ op: "add", path, value }]))
+	add("--attach-pod-condition=false")
+	assert.equal(doctor().of("attach rights")[0].verdict, "ok")
+	add("--attach-node-annotation=true")
+	assert.match(doctor().of("attach rights")[0].text, /lacks 1 of \d+, such as: patch nodes\/status$/)
+	kubectl("apply", "-k", `${checkout}/deploy/attach`)
+})
+
+await test("a policy that is missing, or has no binding, is named with what the account may write then", async () => {
+	assert.deepEqual([doctor().of("attach policy"), doctor().of("availability policy"), doctor().of("nvidia policy").map((f) => f.verdict)], [[], [], ["ok"]])
+	for (const folder of Object.keys(variants))
+		kubectl("apply", "-k", `${checkout}/deploy/${folder}`)
+	assert.deepEqual(["attach", "availability"].map((part) => doctor().of(`${part} policy`).map((f) => f.text)), [["2 restrict what its account writes"], ["1 restrict what its account writes"]])
+	for (const [kind, name, part, folder, what] of [
+		["validatingadmissionpolicy", "devplane-attach-pods", "attach", "attach-status", "the status of every pod"],
+		["validatingadmissionpolicybinding", "devplane-attach-nodes", "attach", "attach-status", "the status of every node"],
+		["validatingadmissionpolicy", "devplane-availability-taints", "availability", "availability-taints", "every DeviceTaintRule"],
+		["validatingadmissionpolicybinding", "devplane-nvidia", "nvidia", "nvidia", "slices of every node"],
+	]) {
+		kubectl("delete", kind, name)
+		const { of, status } = doctor(), [found] = of(`${part} policy`)
+		assert.equal(status, 1)
+		assert.deepEqual([found.verdict, found.hint], ["fail", `apply deploy/${folder} again`])
+		assert.match(found.text, new RegExp(`^${kind.replace(/y$/, "ies").replace(/g$/, "gs")}\\.admissionregistration\\.k8s\\.io "${name}" not found: its account may write ${what}$`))
+		kubectl("apply", "-k", `${checkout}/deploy/${folder}`)
+	}
+	for (const folder of Object.values(variants))
+		kubectl("apply", "-k", `${checkout}/deploy/${folder}`)
 })
 
 await test("a missing right is named", async () => {
@@ -152,7 +202,32 @@ const says = (subject, pattern) => until(`${subject}: ${pattern}`, () => {
 
 if (!address)
 	console.log("# sockets: not tested, because the server does not go to pods at a machine's loopback address")
-else
+else {
+	await test("gates: those of each kubelet, by its own metrics", async () => {
+		const caFile = `${scratch}/ca.crt`
+		writeFileSync(caFile, cluster.server.credentials.ca)
+		const flags = ["--client-ca-file", caFile]
+		assert.deepEqual(doctor().of("kubelet gates"), [])
+		const nodes = [await cluster.node("n2", { flags }), await cluster.node("n3", { flags: [...flags, "--feature-gates", "ResourceHealthStatus=false"] })]
+		assert.match(await nodes[1].metrics(), /^kubernetes_feature_enabled\{name="ResourceHealthStatus",stage="BETA"\} 0$/m)
+		const [off] = doctor().of("kubelet gates")
+		assert.deepEqual([off.verdict, off.text], ["warn", "ResourceHealthStatus is off on n3: the kubelet does not write the health of devices into pods"])
+		assert.equal(off.hint, "set ResourceHealthStatus to true in the featureGates of the kubelet's configuration")
+		await nodes[1].stop()
+		assert.match(doctor().of("kubelet gates")[0].text, /^1 of 2 kubelets did not answer, such as that of n3: /)
+		await cluster.client.delete(`${core}/nodes/n3`)
+		const [on] = doctor().of("kubelet gates")
+		assert.deepEqual([on.verdict, on.text], ["ok", "none that matters is off on 1 of 1 kubelets"])
+		// A user who may list nodes, but not ask them.
+		kubectl("create", "serviceaccount", "lists")
+		kubectl("create", "clusterrole", "lists", "--verb=list", "--resource=nodes")
+		kubectl("create", "clusterrolebinding", "lists", "--clusterrole=lists", "--serviceaccount=default:lists")
+		const { of } = doctor(kubeconfig(cluster.server, kubectl("create", "token", "lists").trim()))
+		assert.deepEqual(of("kubelet gates").map((f) => [f.verdict, f.hint]), [["warn", "run it as a user who may get nodes/proxy"]])
+		await nodes[0].stop()
+		await cluster.client.delete(`${core}/nodes/n2`)
+	})
+
 	await test("sockets: the kubelet's, the folder of drivers, a registration; one finding for a fault on several nodes", async () => {
 		await cluster.client.delete(`${core}/namespaces/devplane-attach/pods/broken`, { gracePeriodSeconds: 0 })
 		const root = shortFolder()
@@ -206,6 +281,7 @@ else
 		await node.stop()
 		await kubelet.kill()
 	})
+}
 
 await test("another version, a leader that is gone, a definition that is missing", async () => {
 	kubectl("set", "image", "-n", "devplane-scheduler", "deployment/devplane-scheduler", "scheduler=registry:5000/devplane:9.9.9")

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/api_limits.h"
+#include "api/schema/gates_metrics.h"
 #include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
@@ -569,6 +570,8 @@ static int node_start(struct node *v, struct error *err)
 	r = read_options(v, err);
 	if (r == 0)
 		r = kubeconfig_load(&v->kubeconfig, &k, err);
+	if (r == 0)
+		r = gates_metrics_register(v->metrics, &v->opts.gates, err);
 	if (r == 0)
 		r = client_new(v->role.loop, &c, &v->client, err);
 	if (r == 0 && strcmp(e.address, "0") != 0)

@@ -11,6 +11,8 @@
 #include "cli/program/cli.h"
 #include "cli/up/state.h"
 
+enum { DOCTOR_MINOR_MIN = 34 }; /* of Kubernetes: resource.k8s.io/v1 */
+
 enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
 struct doctor_finding {
@@ -63,8 +65,18 @@ int doctor_fetch_any(struct kube *k, const char *path, const char *query, struct
 /* The parts of deploy/ in the cluster: versions, workloads, leases. */
 void doctor_check_install(struct doctor *d, struct kube *k); /* doctor/install.c */
 
-/* Whether a service account has the rights of a part of deploy/. */
+/* Versions and gates of the kubelets. Nothing if the caller may not list nodes. */
+void doctor_check_kubelets(struct doctor *d, struct kube *k); /* doctor/kubelets.c */
+
+/*
+ * Whether the service account of a part of deploy/ has the rights that the part needs with the
+ * arguments of its first container. `pod`: the spec of its pods.
+ */
 void doctor_check_rights(struct doctor *d, struct kube *k, struct str part, struct str ns,
-			 struct str account); /* doctor/rights.c */
+			 const struct json *pod); /* doctor/rights.c */
+
+/* Whether the policies are there that restrict that account, where RBAC cannot. */
+void doctor_check_policies(struct doctor *d, struct kube *k, struct str part,
+			   const struct json *pod); /* doctor/policies.c */
 
 #endif

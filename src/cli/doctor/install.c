@@ -11,18 +11,17 @@
 #include "base/time/timestamp.h"
 #include "cli/connect/kube.h"
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/gates.h"
 #include "cli/doctor/sockets.h"
 #include "net/loop/loop.h"
 
 #define COMPONENT "app.kubernetes.io/component"
 #define OURS      "app.kubernetes.io/part-of=devplane"
 
-enum { MINOR_MIN = 34 }; /* of Kubernetes: resource.k8s.io/v1 */
-
 /* A Deployment or DaemonSet. Texts are borrowed from its tree. */
 struct workload {
 	const struct json *object, *pod; /* pod: the spec of its pods */
-	struct str part, ns, name, account;
+	struct str part, ns, name;
 	int64_t wanted, ready;
 };
 
@@ -43,65 +42,24 @@ static void install_check_server(struct doctor *d, struct kube *k)
 	minor = json_text_at(tree, "minor");
 	while (minor.n > 0 && minor.p[minor.n - 1] == '+')
 		minor.n--;
-	if (str_to_i64(minor, &number) && number < MINOR_MIN)
+	if (str_to_i64(minor, &number) && number < DOCTOR_MINOR_MIN)
 		doctor_say(d, DOCTOR_FAIL, "version", "upgrade the cluster",
 			   "the server is %.*s, and resource.k8s.io/v1 came with v1.%d",
-			   STR_ARG(version), MINOR_MIN);
+			   STR_ARG(version), DOCTOR_MINOR_MIN);
 	else
 		doctor_say(d, DOCTOR_OK, "version", NULL, "the server is %.*s, this program %s",
 			   STR_ARG(version), version_get()->version);
 }
 
-static void check_kubelets(struct doctor *d, struct kube *k)
-{
-	struct resource nodes = resource_builtin("", "v1", "nodes");
-	struct str first = STR_NULL, rest, minor;
-	struct json *list;
-	size_t n = 0;
-	int64_t number;
-
-	if (kube_read(k, &(struct kube_query){ .resource = &nodes }, &list, NULL) < 0)
-		return; /* check_nodes() said it */
-	JSON_FOREACH (it, json_getz(list, "items")) {
-		rest = json_text_at(json_getz(json_getz(it, "status"), "nodeInfo"),
-				    "kubeletVersion");
-		if (!str_starts(rest, STR("v1.")))
-			continue;
-		rest = str_of(rest.p + 3, rest.n - 3);
-		(void)str_split(&rest, '.', &minor);
-		if (!str_to_i64(minor, &number) || number >= MINOR_MIN)
-			continue;
-		if (n++ == 0)
-			first = json_text_at(json_getz(it, "metadata"), "name");
-	}
-	if (n > 0)
-		doctor_say(d, DOCTOR_WARN, "kubelets", "upgrade them",
-			   "%zu are older than v1.%d and may not know claims; %.*s is one", n,
-			   MINOR_MIN, STR_ARG(first));
-}
-
+/* Gates of the API server; kubelets.c has those of kubelets. */
 static const struct {
 	const char *name, *without;
 } gates[] = {
 	{ "DynamicResourceAllocation", "pods cannot use claims" },
-	{ "ResourceHealthStatus", "kubelets do not write the health of devices into pods" },
+	{ "ResourceHealthStatus",
+	  "the server drops the health of devices that kubelets write into pods" },
 	{ "DRADeviceTaintRules", "unhealthy devices can only be tainted by their driver" },
 };
-
-/* The line of a gate in /metrics ends with 0 or 1; a gate that was removed has no line. */
-static bool is_off(struct str metrics, const char *gate, struct arena *a)
-{
-	struct str mark = str_from(
-		arena_printf(a, "\nkubernetes_feature_enabled{name=\"%s\",", gate));
-	ptrdiff_t at = str_find(metrics, mark), end;
-	struct str line;
-
-	if (at < 0)
-		return false;
-	line = str_of(metrics.p + at + 1, metrics.n - (size_t)at - 1);
-	end = str_find(line, STR("\n"));
-	return end > 1 && line.p[end - 2] == ' ' && line.p[end - 1] == '0';
-}
 
 static void check_gates(struct doctor *d, struct kube *k)
 {
@@ -115,7 +73,7 @@ static void check_gates(struct doctor *d, struct kube *k)
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(gates); i++) {
-		if (!is_off(metrics, gates[i].name, d->arena))
+		if (!doctor_gate_is_off(metrics, gates[i].name))
 			continue;
 		off++;
 		doctor_say(d, DOCTOR_WARN, "gates",
@@ -352,7 +310,6 @@ static void check_workload(struct doctor *d, struct kube *k, const struct json *
 	w.part = json_text_at(json_getz(meta, "labels"), COMPONENT);
 	w.ns = json_text_at(meta, "namespace");
 	w.name = json_text_at(meta, "name");
-	w.account = json_text_at(pod, "serviceAccountName");
 	w.wanted = daemons ? json_i64_at(status, "desiredNumberScheduled", 0)
 			   : json_i64_at(json_getz(o, "spec"), "replicas", 1);
 	w.ready = json_i64_at(status, daemons ? "numberReady" : "readyReplicas", 0);
@@ -361,7 +318,8 @@ static void check_workload(struct doctor *d, struct kube *k, const struct json *
 		check_sockets(d, k, &w);
 	check_image(d, &w);
 	if (!d->no_reviews)
-		doctor_check_rights(d, k, w.part, w.ns, w.account.n ? w.account : STR("default"));
+		doctor_check_rights(d, k, w.part, w.ns, pod);
+	doctor_check_policies(d, k, w.part, pod);
 	if (str_eqz(w.part, "availability") || str_eqz(w.part, "scheduler"))
 		check_lease(d, k, &w);
 	if (str_eqz(w.part, "availability"))
@@ -395,7 +353,7 @@ void doctor_check_install(struct doctor *d, struct kube *k)
 	install_check_server(d, k);
 	check_api(d, k);
 	check_gates(d, k);
-	check_kubelets(d, k);
+	doctor_check_kubelets(d, k);
 	n = check_kind(d, k, "deployments", false) + check_kind(d, k, "daemonsets", true);
 	if (n == 0)
 		doctor_say(d, DOCTOR_WARN, "installation",

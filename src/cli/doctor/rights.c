@@ -1,8 +1,10 @@
 /*
- * The rights that each part of deploy/ needs. The API server answers for the part's service account
- * by SubjectAccessReview. tests/e2e/doctor_cluster_test.mjs compares the table with the manifests.
+ * The rights that each part of deploy/ needs, and those that a flag of it needs, as the variants of
+ * the parts set them. The API server answers for the part's service account by SubjectAccessReview.
+ * tests/e2e/doctor_cluster_test.mjs compares the tables with the manifests.
  */
 #include "cli/connect/kube.h"
+#include "cli/doctor/arguments.h"
 #include "cli/doctor/doctor.h"
 #include "base/json/json.h"
 
@@ -60,10 +62,28 @@ static const struct right {
 	  "gpu.nvidia.com", false },
 };
 
+/* Rights that the part needs only with this flag. */
+static const struct variant {
+	const char *folder; /* below deploy/ */
+	struct doctor_flag flag;
+	struct right right;
+} variants[] = {
+	{ "attach-status",
+	  { "--attach-pod-condition", NULL },
+	  { "attach", "", "pods/status", "patch", NULL, false } },
+	{ "attach-status",
+	  { "--attach-node-annotation", NULL },
+	  { "attach", "", "nodes/status", "patch", NULL, false } },
+	{ "availability-taints",
+	  { "--controllers", "device-health-taints" },
+	  { "availability", "resource.k8s.io", "devicetaintrules", "create,delete", NULL, false } },
+};
+
 struct review {
 	struct doctor *doctor;
 	struct kube *kube;
 	struct str part, ns, user;
+	const char *folder; /* below deploy/ */
 	size_t asked, missing;
 	const char *first; /* the first that is missing, for people */
 };
@@ -141,17 +161,41 @@ static void review_right(struct review *v, const struct right *r)
 	}
 }
 
-void doctor_check_rights(struct doctor *d, struct kube *k, struct str part, struct str ns,
-			 struct str account)
-{
-	struct review v = { .doctor = d, .kube = k, .part = part, .ns = ns };
-	const char *subject = arena_printf(d->arena, "%.*s rights", STR_ARG(part));
+/* --- a part ----------------------------------------------------------------------------------- */
 
+static void review_variants(struct review *v, const struct json *args)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
+		if (!str_eqz(v->part, variants[i].right.part) ||
+		    !doctor_has_flag(args, &variants[i].flag))
+			continue;
+		v->folder = variants[i].folder;
+		review_right(v, &variants[i].right);
+	}
+}
+
+static void review_part(struct review *v, const struct json *args)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
+		if (!rights[i].part[0] || str_eqz(v->part, rights[i].part))
+			review_right(v, &rights[i]);
+	review_variants(v, args);
+}
+
+void doctor_check_rights(struct doctor *d, struct kube *k, struct str part, struct str ns,
+			 const struct json *pod)
+{
+	const struct json *args = json_getz(json_first(json_getz(pod, "containers")), "args");
+	struct str account = json_text_at(pod, "serviceAccountName");
+	const char *subject = arena_printf(d->arena, "%.*s rights", STR_ARG(part));
+	struct review v = { .doctor = d, .kube = k, .part = part, .ns = ns };
+
+	if (!account.n)
+		account = STR("default");
 	v.user = str_from(arena_printf(d->arena, "system:serviceaccount:%.*s:%.*s", STR_ARG(ns),
 				       STR_ARG(account)));
-	for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
-		if (!rights[i].part[0] || str_eqz(part, rights[i].part))
-			review_right(&v, &rights[i]);
+	v.folder = arena_strdup(d->arena, part);
+	review_part(&v, args);
 	if (d->no_reviews)
 		return;
 	if (v.missing == 0)
@@ -159,7 +203,7 @@ void doctor_check_rights(struct doctor *d, struct kube *k, struct str part, stru
 			   STR_ARG(account), v.asked);
 	else
 		doctor_say(d, DOCTOR_FAIL, subject,
-			   arena_printf(d->arena, "apply deploy/%.*s again", STR_ARG(part)),
+			   arena_printf(d->arena, "apply deploy/%s again", v.folder),
 			   "%.*s/%.*s lacks %zu of %zu, such as: %s", STR_ARG(ns), STR_ARG(account),
 			   v.missing, v.asked, v.first);
 }

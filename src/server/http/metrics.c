@@ -5,6 +5,7 @@
  */
 #include "server/http/metrics.h"
 
+#include "api/schema/gates_metrics.h"
 #include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
@@ -87,7 +88,6 @@ static const char *const long_labels[] = { "verb",        "group", "version",  "
 static const char *const inflight_labels[] = { "request_kind" };
 static const char *const draft_labels[] = { "result" };
 static const char *const policies_labels[] = { "loop" };
-static const char *const gate_labels[] = { "name", "stage" };
 static const char *const build_labels[] = { "git_version", "git_commit", "platform" };
 
 static const char *const draft_results[DRAFT_RESULTS] = {
@@ -164,24 +164,6 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && r == 0; i++)
 		r = metrics_register(m, &rows[i].spec, rows[i].family, err);
-	return r;
-}
-
-static int add_gates(struct metrics *m, const struct gates *gates, struct error *err)
-{
-	struct metrics_spec spec = { .name = "kubernetes_feature_enabled",
-				     .help = "Whether a feature gate is on.",
-				     .type = METRICS_GAUGE,
-				     .labels = gate_labels,
-				     .labels_n = ARRAY_SIZE(gate_labels) };
-	struct metrics_family *f;
-	int r;
-
-	r = metrics_register(m, &spec, &f, err);
-	for (int i = GATE_NONE + 1; r == 0 && i < GATE_COUNT; i++)
-		metrics_gauge_set(metrics_gauge(f, str_from(gate_name((enum gate)i)),
-						str_from(gate_stage((enum gate)i))),
-				  gates_on(gates, (enum gate)i) ? 1 : 0);
 	return r;
 }
 
@@ -269,7 +251,7 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 	sm->caches = xcalloc(s->opts.nloops * CACHE_SIZE, sizeof(*sm->caches));
 	r = add_families(s->metrics, sm, err);
 	if (r == 0)
-		r = add_gates(s->metrics, &s->gates, err);
+		r = gates_metrics_register(s->metrics, &s->gates, err);
 	if (r == 0)
 		r = add_build(s->metrics, err);
 	if (r == 0)
