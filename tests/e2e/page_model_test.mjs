@@ -397,6 +397,24 @@ await test("explanations are asked for one at a time, and again only when their 
 	assert.equal(e.of(w("a")), undefined, "a pod that waits no longer")
 })
 
+await test("slots take turns, and those that share a slot take turns in it", async () => {
+	const turns = new Turns(), order = []
+	let running = 0
+	const follow = async (slot, name, times) => {
+		for (let i = 0; i < times; i++)
+			await turns.take(slot, async () => {
+				assert.equal(++running, 1, "one at a time")
+				await new Promise((resolve) => setImmediate(resolve))
+				order.push(name)
+				running--
+			})
+	}
+	await Promise.all([follow("nodes", "n", 4), follow("events", "e1", 2), follow("events", "e2", 2), follow("rules", "r", 4)])
+	assert.equal(order.join(" "), "n e1 r n e2 r n e1 r n e2 r")
+	await assert.rejects(turns.take("nodes", async () => { throw new Error("broken") }), /broken/)
+	assert.equal(await turns.take("nodes", async () => 7), 7)
+})
+
 // An hour until the time of model(), in steps of ten minutes; `changes` of devices are [minutes before, field, from, to, holder].
 const minute = 60_000
 function summed(objects, changes, { omitted = {}, ...more } = {}) {
