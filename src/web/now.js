@@ -93,6 +93,6 @@ export function figuresNow(figures, model, match) {
 		devices: figures.devices, free: figures.free, allocated: figures.devices ? figures.allocated / figures.devices : NaN, unhealthy: figures.unhealthy,
 		lacking: model.reads("pods") ? waiting.find((w) => w.name === "NoDevice")?.value ?? 0 : NaN,
 		capacity: capacities(figures), used: used(figures), shares: largest(figures.shares), faults: faults(figures, model), taints: taints(model, match),
-		claims: oldestClaims(model), waiting, waits: waiting.map(({ name, since }) => ({ name, since })),
+		claims: oldestClaims(model), waiting: waiting.map(({ name, value }) => ({ name, value })), waits: waiting.map(({ name, since }) => ({ name, since })),
 	}
 }
