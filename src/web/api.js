@@ -6,7 +6,8 @@
 
 const headers = { "X-Devplane-UI": "1", Accept: "application/json" }
 const PAGE = 500
-const WATCH_S = 290
+// How long a watch is. Where connections are few, another window may be waiting for one.
+const WATCH_S = { usual: 290, few: 10 }
 // Bookmarks come about every minute; silence for longer than this is a broken connection.
 const SILENCE_MS = 110_000
 const RETRY_MS = { first: 250, most: 10_000 }
@@ -160,10 +161,11 @@ export class Follower {
 				if (!this.version && !this.paused)
 					await this.list()
 				this.failures = 0
-				if (this.turns && fewConnections())
+				const few = fewConnections()
+				if (this.turns && few)
 					await this.turns.take(this.slot, () => this.watch(TURN_S, TURN_SILENCE_MS))
 				else
-					await this.watch()
+					await this.watch(few ? WATCH_S.few : WATCH_S.usual)
 			} catch (error) {
 				pause = this.stopped || this.paused ? 0 : await this.failed(error)
 			}
@@ -232,7 +234,7 @@ export class Follower {
 		return this.abort.signal
 	}
 
-	async watch(seconds = WATCH_S, silence = SILENCE_MS) {
+	async watch(seconds, silence = SILENCE_MS) {
 		if (this.stopped || this.paused || !this.version)
 			return
 		const signal = this.fresh(), { abort } = this

@@ -72,7 +72,7 @@ export class Panels {
 	}
 
 	update(changes) {
-		this.dirty ||= changes.touched.size + changes.pools.size + changes.claims.size + changes.pods.size > 0 || changes.rules
+		this.dirty ||= changes.touched.size + changes.pools.size + changes.claims.size > 0 || changes.waiting || changes.rules
 		if (this.visible && !this.sums && this.told !== this.model.access.histories)
 			this.refresh()
 	}

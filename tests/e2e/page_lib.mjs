@@ -162,13 +162,14 @@ export async function violationsOfAll(page, key) {
 }
 export const noViolations = { map: [], list: [], waiting: [], history: [], detail: [], login: [] }
 
-// Pods that a scheduler could not place, as it says itself; their claim does not exist.
-export async function makeUnschedulable(client, name, message, claim = "missing") {
+// A pod that a scheduler could not place, as it says itself; its claim does not exist. Without a reason no scheduler has looked at it.
+export async function makeUnschedulable(client, name, message, reason = "Unschedulable") {
 	const pods = "/api/v1/namespaces/default/pods"
 	expect(await client.post(pods, { metadata: { name }, spec: {
-		schedulerName: "nobody", resourceClaims: [{ name: "gpu", resourceClaimName: claim }], containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }],
+		schedulerName: "nobody", resourceClaims: [{ name: "gpu", resourceClaimName: "missing" }], containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }],
 	} }), 201)
-	expect(await client.patch(`${pods}/${name}/status`, { status: { conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }] } }, "merge"), 200)
+	if (reason)
+		expect(await client.patch(`${pods}/${name}/status`, { status: { conditions: [{ type: "PodScheduled", status: "False", reason, message }] } }, "merge"), 200)
 }
 
 // Keeps changes of a pool's devices as the controller does. `changes` of a device are [minutes ago, field, from, to, more].

@@ -186,7 +186,9 @@ await test("History has the dashboard's panels for the last hours, with an axis,
 })
 
 await test("the panels of now show what the controller's metrics say", async () => {
-	await makeUnschedulable(client, "other", "0/2 nodes are available: 2 Insufficient cpu")
+	const others = [["new", "", ""], ["gated", "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"], ["claim", 'waiting for resource claim "missing"'], ["error", "oh", "SchedulerError"], ["other", "2 Insufficient cpu"]]
+	for (const [name, ...why] of others)
+		await makeUnschedulable(client, name, ...why)
 	expect(await client.post(`${dra}/devicetaintrules`, { metadata: { name: "broken", labels: { "devplane.dev/managed-by": "device-health-taints" } }, spec: {
 		deviceSelector: { driver: DRIVER, pool: "rack-7", device: "link-0" }, taint: { key: "devplane.dev/unhealthy", effect: "NoSchedule" } } }), 201)
 	await page.locator('[data-view="history"]').click()
@@ -202,15 +204,16 @@ await test("the panels of now show what the controller's metrics say", async () 
 	assert.deepEqual(await list("Utilization of shared devices"), [`${DRIVER} memory 62.5 %`])
 	assert.deepEqual(await list("Shares by pool"), [`${DRIVER} n2 2`])
 	assert.deepEqual(await list("Tainted because unhealthy"), ["tainted 1"])
-	assert.deepEqual(await list("Waiting pods by reason"), ["no device 1", "something else 1"])
-	assert.deepEqual((await list("Longest wait by reason")).map((l) => l.replace(/ \d+ \w+$/, "")), ["no device", "something else"])
+	const reasons = ["not tried yet", "scheduling gates", "no device", "a claim is missing or in use", "the scheduler failed", "something else"]
+	await until("all reasons", async () => (await list("Waiting pods by reason")).join() === reasons.map((name) => `${name} 1`).join(), 60)
+	assert.deepEqual((await list("Longest wait by reason")).map((l) => l.replace(/ \d+ \w+$/, "")), reasons)
 	for (const title of ["Faults of pools", "Oldest claim by state"])
 		await panel(title).locator(".panel-none", { hasText: "None." }).waitFor()
 	// The controller counts the same; its metrics are brought up to date now and then.
 	const sum = (text, pattern) => [...text.matchAll(new RegExp(`^${pattern} (\\S+)$`, "gm"))].reduce((n, [, value]) => n + Number(value), 0)
 	const metrics = { "devplane_devices\\{.*\\}": 6, 'devplane_devices\\{.*state="(?:Available|PartiallyAllocated)".*\\}': 3, 'devplane_devices\\{.*state="Allocated".*\\}': 1,
 		'devplane_device_free_capacity\\{.*\\}': 30 * 2 ** 30, 'devplane_device_capacity\\{.*\\}': 80 * 2 ** 30, 'devplane_device_shares\\{.*pool="n2".*\\}': 2,
-		'devplane_waiting_pods\\{reason="NoDevice"\\}': 1, 'devplane_waiting_pods\\{reason="Other"\\}': 1, "devplane_waiting_pods\\{.*\\}": 2 }
+		...Object.fromEntries(["NotTried", "Gated", "NoDevice", "Claim", "SchedulerError", "Other"].map((reason) => [`devplane_waiting_pods\\{reason="${reason}"\\}`, 1])) }
 	let said
 	await until("the same metrics", async () => {
 		const text = await controller.metrics()
@@ -222,7 +225,8 @@ await test("the panels of now show what the controller's metrics say", async () 
 	await panel("Shares by pool").locator(".panel-none", { hasText: "No device can be shared." }).waitFor()
 	await page.locator("#search").fill("")
 	expect(await client.delete(`${dra}/devicetaintrules/broken`), 200)
-	expect(await client.delete(`${core}/namespaces/default/pods/other`), 200)
+	for (const [name] of others)
+		expect(await client.delete(`${core}/namespaces/default/pods/${name}`), 200)
 	await page.locator('[data-view="map"]').click()
 })
 
