@@ -122,6 +122,15 @@ await test("the detail has commands that work", async () => {
 	await page.keyboard.press("Escape")
 })
 
+await test("without a history of devices History shows the figures of now, and says why", async () => {
+	await page.locator('[data-view="history"]').click()
+	await page.locator(".panels-head p", { hasText: "The controller keeps no history of devices in this cluster" }).waitFor()
+	assert.equal(await page.locator(".panel").count(), 13)
+	assert.equal(await page.locator(".plot").count(), 0)
+	assert.equal(await page.locator('.panel[aria-label="Devices"] strong').textContent(), "6")
+	await page.locator('[data-view="map"]').click()
+})
+
 await test("changes that the controller keeps are on the timeline, and it says since when", async () => {
 	await keepHistory(client, DRIVER, "n2", [{ name: "gpu-1", omittedChanges: 3, changes: [
 		[300, "state", "Available", "Allocated", { holder: "team-a/night" }], [120, "health", "Healthy", "Unhealthy", { message: "Xid 79", holder: "team-a/night" }],
