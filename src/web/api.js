@@ -2,11 +2,12 @@
 //
 // Every request carries X-Devplane-UI, without which the cookie does not count. A Follower lists a resource and watches it
 // from there on: a watch that ends is continued where it was, one that is too old begins with a new list, and what
-// cannot be reached is tried again, less and less often.
+// cannot be reached is tried again, less and less often. Where connections are few, some lists share one: each is watched for a second in its turn.
 
 const headers = { "X-Devplane-UI": "1", Accept: "application/json" }
 const PAGE = 500
-const WATCH_S = 290
+// How long a watch is. Where connections are few, another window may be waiting for one.
+const WATCH_S = { usual: 290, few: 10 }
 // Bookmarks come about every minute; silence for longer than this is a broken connection.
 const SILENCE_MS = 110_000
 const RETRY_MS = { first: 250, most: 10_000 }
@@ -73,20 +74,54 @@ async function readLines(response, heard, each) {
 	}
 }
 
-// A browser has six connections over HTTP/1.1, as some proxy may want it: not enough for a watch of everything.
+// A browser has six connections over HTTP/1.1, which it speaks over plain HTTP and with some proxies: not enough for a watch of everything.
 // A page from the browser's cache does not know how it came, but its requests do.
-const fewConnections = () => globalThis.location?.protocol === "http:" ||
+export const fewConnections = () => globalThis.location?.protocol === "http:" ||
 	["navigation", "resource"].some((type) => performance.getEntriesByType(type).some((e) => /^http\/1/.test(e.nextHopProtocol ?? "")))
-const POLL_MS = 5000
+// How long a turn is, and the silence after which its connection is broken.
+const TURN_S = 1, TURN_SILENCE_MS = 30_000
 
-// Options: path; polled: it is listed now and then where watches are few; selector (a field selector); replace(items), apply(object, gone); state("loading" | "ok" | "broken" |
+// Lets one of many work at a time: slot after slot, and those of a slot one after the other. So a slot takes as long as any other, however many
+// share it.
+export class Turns {
+	constructor() {
+		this.slots = new Map() // name: those that wait
+		this.busy = false
+	}
+
+	// What work() answers, when its turn has come.
+	take(slot, work) {
+		return new Promise((resolve, reject) => {
+			const waiting = this.slots.get(slot) ?? []
+			waiting.push(() => work().then(resolve, reject))
+			this.slots.set(slot, waiting)
+			this.go()
+		})
+	}
+
+	async go() {
+		if (this.busy)
+			return
+		this.busy = true
+		while (this.slots.size) {
+			const [slot, waiting] = this.slots.entries().next().value, next = waiting.shift()
+			this.slots.delete(slot)
+			if (waiting.length)
+				this.slots.set(slot, waiting)
+			await next()
+		}
+		this.busy = false
+	}
+}
+
+// Options: path; turns and slot: it is watched in its turn where connections are few; selector (a field selector); replace(items), apply(object, gone); state("loading" | "ok" | "broken" |
 // "forbidden" | "missing"); session(): whether there still is one, asked when something is refused.
 export class Follower {
 	constructor(options) {
 		Object.assign(this, options)
 		this.version = ""
 		this.failures = 0
-		this.stopped = false
+		this.stopped = this.paused = false
 		this.wake = () => {}
 	}
 
@@ -101,6 +136,17 @@ export class Follower {
 		this.wake()
 	}
 
+	// Uses no connection as long as it is paused, and goes on where it was.
+	pause(paused) {
+		if (this.paused === paused)
+			return
+		this.paused = paused
+		if (paused)
+			this.abort?.abort()
+		else
+			this.hurry()
+	}
+
 	// Tries at once what it would try later.
 	hurry() {
 		this.failures = 0
@@ -112,30 +158,26 @@ export class Follower {
 		while (!this.stopped) {
 			let pause = 0
 			try {
-				if (!this.version)
+				if (!this.version && !this.paused)
 					await this.list()
 				this.failures = 0
-				if (this.polled && fewConnections())
-					pause = this.rest()
+				const few = fewConnections()
+				if (this.turns && few)
+					await this.turns.take(this.slot, () => this.watch(TURN_S, TURN_SILENCE_MS))
 				else
-					await this.watch()
+					await this.watch(few ? WATCH_S.few : WATCH_S.usual)
 			} catch (error) {
-				pause = this.stopped ? 0 : await this.failed(error)
+				pause = this.stopped || this.paused ? 0 : await this.failed(error)
 			}
-			if (pause && !this.stopped)
+			if ((pause || this.paused) && !this.stopped)
 				await this.sleep(pause)
 		}
 	}
 
-	// Until the next list.
-	rest() {
-		this.version = ""
-		return POLL_MS
-	}
-
+	// Until it is woken, or at most so long; while it is paused, until it is woken.
 	sleep(ms) {
 		return new Promise((resolve) => {
-			const timer = setTimeout(resolve, ms)
+			const timer = this.paused ? 0 : setTimeout(resolve, ms)
 			this.wake = () => {
 				clearTimeout(timer)
 				resolve()
@@ -192,13 +234,15 @@ export class Follower {
 		return this.abort.signal
 	}
 
-	async watch() {
+	async watch(seconds, silence = SILENCE_MS) {
+		if (this.stopped || this.paused || !this.version)
+			return
 		const signal = this.fresh(), { abort } = this
-		const url = this.url({ watch: "true", allowWatchBookmarks: "true", timeoutSeconds: WATCH_S, resourceVersion: this.version })
-		let timer = setTimeout(() => abort.abort(), SILENCE_MS)
+		const url = this.url({ watch: "true", allowWatchBookmarks: "true", timeoutSeconds: seconds, resourceVersion: this.version })
+		let timer = setTimeout(() => abort.abort(), silence)
 		const heard = () => {
 			clearTimeout(timer)
-			timer = setTimeout(() => abort.abort(), SILENCE_MS)
+			timer = setTimeout(() => abort.abort(), silence)
 		}
 		try {
 			const response = await request("GET", url, undefined, signal)

@@ -390,6 +390,7 @@ class App {
 		addEventListener("hashchange", () => this.onAddress())
 		addEventListener("online", () => this.cluster?.hurry())
 		document.addEventListener("visibilitychange", () => {
+			this.cluster?.pause(document.hidden && api.fewConnections())
 			if (document.hidden || !this.session)
 				return
 			this.cluster.hurry()

@@ -1,29 +1,30 @@
 // cluster - keeps the model up to date with the server: which resources are followed, how well that goes, and what the
 // user may not see.
-import { Follower, request } from "./api.js"
+import { Follower, Turns, request } from "./api.js"
 import { count } from "./dom.js"
 
 const dra = "/apis/resource.k8s.io/v1", own = "/apis/devplane.dev/v1alpha1"
 // A status may be behind its slice for a moment; after this time somebody should do something.
 const PUBLISHED_MS = 2000
-const events = (reason) => ({ resource: "events", id: `events ${reason}`, path: "/api/v1", plural: "events", namespaced: true, selector: `reason=${reason}`, polled: true })
+const events = (reason) => ({ resource: "events", id: `events ${reason}`, path: "/api/v1", plural: "events", namespaced: true, selector: `reason=${reason}`, turn: true })
 
 // Discovery again after this time: sooner if slices have no status and no objects have it either.
 const DISCOVER_MS = { usual: 30_000, lacking: 3000 }
 
+// `turn`: it changes rarely, or is of the past, so that it can wait for its turn where connections are few.
 const followed = [
 	{ resource: "slices", path: dra, plural: "resourceslices" },
 	{ resource: "claims", path: dra, plural: "resourceclaims", namespaced: true },
 	{ resource: "pods", path: "/api/v1", plural: "pods", namespaced: true },
-	{ resource: "nodes", path: "/api/v1", plural: "nodes", polled: true },
-	{ resource: "rules", path: dra, plural: "devicetaintrules", polled: true },
-	{ resource: "classes", path: dra, plural: "deviceclasses", polled: true },
+	{ resource: "nodes", path: "/api/v1", plural: "nodes", turn: true },
+	{ resource: "rules", path: dra, plural: "devicetaintrules", turn: true },
+	{ resource: "classes", path: dra, plural: "deviceclasses", turn: true },
 	events("DeviceUnhealthy"), events("DeviceHealthUnknown"), events("DeviceHealthy"),
 ]
 
 // Objects that devplane's controller makes, if it does.
 const statuses = { resource: "statuses", path: own, plural: "resourceslicestatuses" }
-const histories = { resource: "histories", path: own, plural: "devicehistories", polled: true }
+const histories = { resource: "histories", path: own, plural: "devicehistories", turn: true }
 
 // The names of the resources that a version of a group has.
 async function served(path) {
@@ -48,6 +49,8 @@ export class Cluster {
 	constructor(model, { base = "", namespace, changed, state, session }) {
 		Object.assign(this, { model, base, namespace, changed, state, session })
 		this.states = new Map()
+		this.turns = new Turns()
+		this.paused = false
 		this.broken = 0
 		this.followers = followed.map((f) => this.follow(f))
 		this.discovered = false
@@ -64,6 +67,7 @@ export class Cluster {
 				if (all.has(f.plural) && !this.states.has(f.resource) && !this.stopped) {
 					this.states.set(f.resource, "loading")
 					this.followers.push(this.follow(f))
+					this.pause(this.paused)
 				}
 			wait = lacking && !this.states.has("statuses") ? DISCOVER_MS.lacking : DISCOVER_MS.usual
 			this.discovered = true
@@ -82,11 +86,11 @@ export class Cluster {
 		return groups.some((g) => g.name === "devplane.dev" && g.versions.some((v) => v.version === "v1alpha1")) ? served(this.base + own) : new Set()
 	}
 
-	follow({ resource, id = resource, path, plural, namespaced, selector, polled }) {
+	follow({ resource, id = resource, path, plural, namespaced, selector, turn }) {
 		const { model } = this
 		const scope = namespaced && this.namespace ? `/namespaces/${encodeURIComponent(this.namespace)}` : ""
 		return new Follower({
-			path: `${this.base}${path}${scope}/${plural}`, selector, polled,
+			path: `${this.base}${path}${scope}/${plural}`, selector, slot: resource, turns: turn && this.turns,
 			replace: (items) => {
 				// Events come by several watches; those of the past stay true.
 				if (resource === "events")
@@ -148,6 +152,12 @@ export class Cluster {
 			return []
 		const text = `The state of ${count(number, "device")} is not known: no controller publishes it. Start one (devplane controller), or look into its log.`
 		return [{ resource: "slices", plural: "resourceslices", text }]
+	}
+
+	// A page that nobody sees needs no connection.
+	pause(paused) {
+		this.paused = paused
+		this.followers.forEach((f) => f.pause(paused))
 	}
 
 	hurry() {

@@ -3,7 +3,7 @@
 // The page computes no state and no health: the controller does, with the allocator's own rules, and publishes both in the
 // slice's status, or in the object that stands for it. As long as that says nothing of a device, its state and health are "unpublished".
 //
-// A device is { key, driver, pool, name, node, kind, state, reason, health, message, since, healthFrom, holders, omitted,
+// A device is { key, driver, pool, name, node, kind, shareable, state, reason, health, message, since, healthFrom, holders, omitted,
 // admins, pods, taints, attributes, capacity, available, look }. `look` is equal for devices that look the same on the map.
 // holders and admins are { namespace, name, uid, request, consumed }; `omitted` counts holders that the status does not name;
 // pods are names of those that use it; `taints` are the driver's own.
@@ -42,18 +42,20 @@ function statusOf(model, slice) {
 	return status && status.observedGeneration >= slice.metadata.generation ? status : undefined
 }
 
-// The problems of a pool, one sentence each.
+// { trouble, errors }: the problems of a pool, one sentence each; and how many validation errors its status names.
 export function poolTrouble(model, pool) {
-	const all = new Set()
+	const all = new Set(), errors = new Set()
 	for (const slice of pool.newest.slices) {
 		const { conditions = [], validationErrors = [] } = statusOf(model, slice)?.poolStatus ?? {}
-		for (const text of validationErrors)
+		for (const text of validationErrors) {
 			all.add(text)
+			errors.add(text)
+		}
 		for (const c of conditions)
 			if (c.status === "False" && !validationErrors.length)
 				all.add(c.message || `It is not ${c.type}: ${c.reason || "no reason given"}.`)
 	}
-	return [...all]
+	return { trouble: [...all], errors: errors.size }
 }
 
 // The slice that offers the device, and its entry there: { slice, device }.
@@ -173,6 +175,7 @@ export function describeDevice(model, key) {
 		key, driver: slice.spec.driver, pool: slice.spec.pool.name, name: device.name,
 		node: device.nodeName ?? slice.spec.nodeName ?? "", slice: slice.metadata.name, plugin: false, unnamed: false,
 		attributes: device.attributes ?? {}, capacity: device.capacity ?? {}, taints: device.taints ?? [], kind: "",
+		shareable: device.allowMultipleAllocations === true,
 		...published(entryOf(model, slice, device.name)), admins: adminsOf(model, key),
 	}
 	d.kind = kindOf(d.attributes, d.driver)

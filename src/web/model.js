@@ -50,7 +50,7 @@ export class Model {
 		this.access = Object.fromEntries(RESOURCES.map((r) => [r, "loading"]))
 		this.objects = Object.fromEntries(RESOURCES.map((r) => [r, new Map()]))
 		this.devices = new Map() // key: device, see derive.js
-		this.pools = new Map() // "driver/pool": { driver, name, slices, trouble }
+		this.pools = new Map() // "driver/pool": { driver, name, slices, trouble, errors }
 		this.poolNames = new Map() // name: how many pools have it
 		this.offers = new Map() // device key: Map(slice name: device of its spec)
 		this.admins = new Map() // device key: Map(claim name: results with access for administrators)
@@ -120,7 +120,7 @@ export class Model {
 				continue
 			const { driver, pool, devices = [] } = object.spec
 			const poolKey = `${driver}/${pool.name}`
-			const known = group(this.pools, poolKey, () => ({ key: poolKey, driver, name: pool.name, slices: new Map(), newest: undefined, trouble: [] }))
+			const known = group(this.pools, poolKey, () => ({ key: poolKey, driver, name: pool.name, slices: new Map(), newest: undefined, trouble: [], errors: 0 }))
 			if (object === now)
 				known.slices.set(name, object)
 			else
@@ -275,7 +275,7 @@ export class Model {
 			this.poolNames.set(pool.name, (this.poolNames.get(pool.name) ?? 0) + 1)
 		const before = pool.trouble.join("\n")
 		pool.newest = newestSlices(pool)
-		pool.trouble = poolTrouble(this, pool)
+		Object.assign(pool, poolTrouble(this, pool))
 		if (!pool.slices.size) {
 			const others = this.poolNames.get(pool.name) - 1
 			others ? this.poolNames.set(pool.name, others) : this.poolNames.delete(pool.name)

@@ -73,6 +73,20 @@ function containerTrouble(pod) {
 	return waits.find((w) => w.message) ?? waits[0]
 }
 
+// The cause by which the controller counts a pod without a node (src/controller/devices/waiting_metrics.c), from its condition PodScheduled. The
+// texts are the scheduler's.
+export function causeOf({ reason = "", message = "" } = {}) {
+	if (!reason && !message)
+		return "NotTried"
+	if (reason === "SchedulingGated")
+		return "Gated"
+	if (reason === "SchedulerError")
+		return reason
+	if (message.includes("cannot allocate all claims"))
+		return "NoDevice"
+	return /resourceclaim|ResourceClaim|resource claim/.test(message) ? "Claim" : "Other"
+}
+
 // A pod that wants devices and does not run yet, and why; undefined for others. `claim(ns, name)` finds claims, and answers
 // null when claims cannot be read at all.
 export function waitOf(pod, claim) {
@@ -103,6 +117,6 @@ export function waitOf(pod, claim) {
 	return {
 		key: nameOf(pod), namespace: pod.metadata.namespace, name: pod.metadata.name, node: pod.spec.nodeName ?? "",
 		since: Date.parse(pod.metadata.creationTimestamp), reason, message, wants,
-		version: pod.metadata.resourceVersion,
+		version: pod.metadata.resourceVersion, cause: claims.length && !pod.spec.nodeName ? causeOf(scheduled) : "",
 	}
 }

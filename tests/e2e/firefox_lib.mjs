@@ -67,7 +67,9 @@ export async function openFirefox() {
 		})()`))
 		await send("input.performActions", { context, actions: [{ type: "pointer", id: "mouse", actions: [{ type: "pointerMove", ...place }, { type: "pointerDown", button: 0 }, { type: "pointerUp", button: 0 }] }] })
 	}
-	self.type = (text) => send("input.performActions", { context, actions: [{ type: "key", id: "keys", actions: [...text].flatMap((value) => [{ type: "keyDown", value }, { type: "keyUp", value }]) }] })
+	// Keys that are no characters: "{Enter}", as in type("abc{Enter}").
+	const keys = { Home: "\uE011", End: "\uE010", Left: "\uE012", Up: "\uE013", Right: "\uE014", Down: "\uE015", Enter: "\uE007", Escape: "\uE00C", Tab: "\uE004" }
+	self.type = (text) => send("input.performActions", { context, actions: [{ type: "key", id: "keys", actions: [...text.replace(/\{(\w+)\}/g, (_, name) => keys[name])].flatMap((value) => [{ type: "keyDown", value }, { type: "keyUp", value }]) }] })
 	self.close = async () => {
 		socket.close()
 		child.kill("SIGTERM")

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs"
 import { core, dra, expect, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
 import { startCluster } from "./node_lib.mjs"
-import { assertNoFaults, looks, makeClasses, openBrowser, shot, skipWithoutBrowser, square, startVendor, tokenWith, violations } from "./page_lib.mjs"
+import { assertNoFaults, looks, makeClasses, openBrowser, noViolations, shot, skipWithoutBrowser, square, startVendor, tokenWith, violations, violationsOfAll } from "./page_lib.mjs"
 import { startController } from "./scheduler_lib.mjs"
 import { startUi } from "./ui_lib.mjs"
 
@@ -50,6 +50,80 @@ await test("the link logs in, and devices change without a reload", async () => 
 	await page.context().close()
 })
 
+// The requests of a page that are under way, and how many it made, by their URLs.
+function follow(page, pattern) {
+	const self = { open: new Set(), made: [] }
+	page.on("request", (r) => pattern.test(r.url()) && self.open.add(r) && self.made.push(r.url()))
+	for (const end of ["requestfinished", "requestfailed"])
+		page.on(end, (r) => self.open.delete(r))
+	return self
+}
+
+await test("over HTTP/1.1 what changes rarely shares one connection, is listed once, and its changes are seen", async () => {
+	const rare = ["nodes", "devicetaintrules", "deviceclasses", "devicehistories", "events"]
+	const page = await browser.page(await startedAgain(), {}), all = follow(page, new RegExp(`/(${rare.join("|")})\\?`))
+	const isWatch = (url) => new URL(url).searchParams.get("watch") === "true", plural = (url) => new URL(url).pathname.split("/").at(-1)
+	await page.goto(again.link)
+	await live(page)
+	const turns = (name) => all.made.filter((url) => isWatch(url) && plural(url) === name).length
+	await until("turns of each", () => rare.every((name) => turns(name) >= 2), 90)
+	assert.deepEqual(all.made.filter((url) => !isWatch(url)).map(plural).sort(), [...rare, "events", "events"].sort(), "nothing was listed again")
+	// When each watch began and ended, as the browser has it.
+	const times = await page.evaluate((names) => performance.getEntriesByType("resource").filter((e) => e.name.includes("watch=true") && names.some((n) => new URL(e.name).pathname.endsWith(`/${n}`)))
+		.map((e) => [e.startTime, e.responseEnd]).sort(([a], [b]) => a - b), rare)
+	assert.ok(times.length >= rare.length && times.every(([from], i) => i === 0 || from >= times[i - 1][1]), `one at a time: ${JSON.stringify(times)}`)
+	await square(page, gpus.key("gpu-0")).click()
+	expect(await client.post(`${dra}/devicetaintrules`, { metadata: { name: "later" }, spec: { deviceSelector: { driver: gpus.name, pool: "n1", device: "gpu-0" }, taint: { key: "example.com/repair", effect: "NoSchedule" } } }), 201)
+	await page.locator("#detail .part li", { hasText: "example.com/repair:NoSchedule by rule later" }).waitFor()
+	expect(await client.delete(`${dra}/devicetaintrules/later`), 200)
+	await page.locator("#detail .part li", { hasText: "by rule later" }).waitFor({ state: "detached" })
+	await page.context().close()
+	await again.stop()
+})
+
+await test("over HTTP/1.1 a page that nobody sees has no connection, and is up to date when it is seen again", async () => {
+	const page = await browser.page(await startedAgain(), {}), watches = follow(page, /watch=true/)
+	await page.goto(again.link)
+	await live(page)
+	await until("watches", () => ["resourceslices", "resourceclaims", "pods"].every((name) => [...watches.open].some((r) => r.url().includes(`/${name}?`))), 60)
+	const show = (shown) => page.evaluate((hidden) => {
+		Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden })
+		document.dispatchEvent(new Event("visibilitychange"))
+	}, !shown)
+	await show(false)
+	await until("no watch", () => watches.open.size === 0)
+	const { length } = watches.made
+	gpus.sim("fail", "gpu-0", "--message", "Xid 48: double bit")
+	await until("a status that says so", async () => (await client.get(`${dra}/resourceslices`)).body.items[0].status?.devices.find((d) => d.name === "gpu-0")?.health === "Unhealthy", 60)
+	assert.equal(watches.made.length, length, "no watch was begun meanwhile")
+	assert.equal(await square(page, gpus.key("gpu-0")).and(page.locator(".h-unhealthy")).count(), 0)
+	await show(true)
+	await looks(page, gpus.key("gpu-0"), "h-unhealthy")
+	gpus.sim("heal", "gpu-0")
+	await looks(page, gpus.key("gpu-0"), "h-healthy")
+	await page.context().close()
+	await again.stop()
+})
+
+await test("two windows of a page share the browser's six connections, and both are up to date", async () => {
+	const page = await browser.page(await startedAgain(), { expected: refusals })
+	await page.goto(again.link)
+	await live(page)
+	const other = await page.context().newPage()
+	await other.goto(`${again.url}/ui/`)
+	await other.locator('#live[data-state="live"]').waitFor({ timeout: 90_000 })
+	for (const [verb, health] of [["fail", "unhealthy"], ["heal", "healthy"]]) {
+		gpus.sim(verb, "gpu-0")
+		for (const window of [page, other])
+			await looks(window, gpus.key("gpu-0"), `h-${health}`)
+	}
+	await other.locator("#logout").click()
+	await other.locator("#login-error", { hasText: "logged out" }).waitFor()
+	await page.locator("#login-error", { hasText: "The session is over" }).waitFor({ timeout: 60_000 })
+	await page.context().close()
+	await again.stop()
+}, 240)
+
 // A pod that nobody schedules, whose claim fits on no node.
 async function makeGreedy(client) {
 	await makeClasses(client, "gpu")
@@ -89,6 +163,16 @@ await test("Waiting says which devices do not fit, on which nodes and why, and a
 	await page.context().close()
 	await again.stop()
 })
+
+for (const [width, colorScheme] of [[1360, "light"], [360, "dark"]])
+	await test(`axe-core finds nothing on a page of devplane ui at ${width} px, ${colorScheme}`, async () => {
+		const page = await browser.page(await startedAgain(), { viewport: { width, height: 740 }, colorScheme, expected: refusals })
+		await page.goto(again.link)
+		await live(page)
+		assert.deepEqual(await violationsOfAll(page, gpus.key("gpu-1")), noViolations)
+		await page.context().close()
+		await again.stop()
+	})
 
 await test("of two clusters of a kubeconfig the browser shows one, and changes to the other", async () => {
 	const second = await startServer("lmdb"), driver = "gpu.sim.devplane.dev"
@@ -157,6 +241,7 @@ await test("a page that knows a provider offers it, and others do not", async ()
 		assert.equal(await page.locator("#login-oidc").isVisible(), there)
 		assert.equal(await page.locator("#login-oidc").evaluate((a) => a.pathname), "/ui/oidc")
 		assert.equal(await page.locator("#login-command").textContent(), command)
+		assert.deepEqual(await violations(page), [])
 		await page.context().close()
 	}
 	await cluster.stop()

@@ -138,6 +138,57 @@ export async function violations(of) {
 	return all.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target} ${n.any[0]?.message ?? n.all[0]?.message ?? n.none[0]?.message ?? ""}`))
 }
 
+// What axe-core finds in each view, in the detail of a device, and in the login form after that. Some pod must wait.
+export async function violationsOfAll(page, key) {
+	const found = {}
+	for (const [view, there] of Object.entries({ map: "#map .d", list: ".rows .row", waiting: ".wait", history: ".panel .plot" })) {
+		await page.locator(`[data-view="${view}"]`).click()
+		await page.locator(there).first().waitFor()
+		if (view === "history")
+			await page.locator(".panel summary").first().click()
+		found[view] = await violations(page)
+	}
+	await page.locator('[data-view="map"]').click()
+	if (await page.locator("#fold").isVisible())
+		await page.locator("#fold").click()
+	await square(page, key).click()
+	await page.locator("#detail .timeline").waitFor()
+	found.detail = await violations(page)
+	await page.keyboard.press("Escape")
+	await page.locator("#logout").click()
+	await page.locator("#login-go").waitFor()
+	found.login = await violations(page)
+	return found
+}
+export const noViolations = { map: [], list: [], waiting: [], history: [], detail: [], login: [] }
+
+// A pod that a scheduler could not place, as it says itself; its claim does not exist. Without a reason no scheduler has looked at it.
+export async function makeUnschedulable(client, name, message, reason = "Unschedulable") {
+	const pods = "/api/v1/namespaces/default/pods"
+	expect(await client.post(pods, { metadata: { name }, spec: {
+		schedulerName: "nobody", resourceClaims: [{ name: "gpu", resourceClaimName: "missing" }], containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }],
+	} }), 201)
+	if (reason)
+		expect(await client.patch(`${pods}/${name}/status`, { status: { conditions: [{ type: "PodScheduled", status: "False", reason, message }] } }, "merge"), 200)
+}
+
+// Keeps changes of a pool's devices as the controller does. `changes` of a device are [minutes ago, field, from, to, more].
+export async function keepHistory(client, driver, pool, devices) {
+	const { code, text } = await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+		metadata: { name: "devicehistories.devplane.dev" },
+		spec: {
+			group: "devplane.dev", scope: "Cluster", names: { kind: "DeviceHistory", plural: "devicehistories" },
+			versions: [{ name: "v1alpha1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } }],
+		},
+	})
+	assert.equal(code, 201, text)
+	const change = ([minutes, field, from, to, more]) => ({ time: new Date(Date.now() - minutes * 60_000).toISOString(), field, from, to, ...more })
+	const entry = ({ name, omittedChanges, changes }) => ({ name, omittedChanges, changes: changes.map(change) })
+	await until("the definition", async () => (await client.post("/apis/devplane.dev/v1alpha1/devicehistories", {
+		apiVersion: "devplane.dev/v1alpha1", kind: "DeviceHistory", metadata: { name: "pool-1" }, spec: { driver, pool: { name: pool } }, status: { devices: devices.map(entry) },
+	})).code === 201)
+}
+
 export function assertNoFaults(browser) {
 	assert.deepEqual(browser.faults, [])
 }

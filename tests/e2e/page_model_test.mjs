@@ -12,7 +12,7 @@ for (const file of readdirSync(web).filter((f) => f.endsWith(".js")))
 const load = (name) => import(`${scratch}/web/${name}.js`)
 const { Model } = await load("model")
 const { History, stretches } = await load("history")
-const { parseQuantity } = await load("quantity")
+const { formatQuantity, parseQuantity } = await load("quantity")
 const { empty, formatFragment, matcher, parseFragment } = await load("filter")
 const { capacityOf } = await load("derive")
 const { densityFor, placeOf, spacing } = await load("layout")
@@ -20,7 +20,9 @@ const { driversOf, kube, linked, shell, splitMessage } = await load("explain")
 const { Explanations } = await load("explanations")
 const { keptChanges } = await load("history")
 const { Sums } = await load("sums")
-const { roundUp } = await load("panels")
+const { roundUp } = await load("chart")
+const { figuresNow } = await load("now")
+const { Turns } = await load("api")
 const { csvCell } = await load("export")
 const { ticksOf } = await load("timeline")
 
@@ -395,6 +397,24 @@ await test("explanations are asked for one at a time, and again only when their 
 	assert.equal(e.of(w("a")), undefined, "a pod that waits no longer")
 })
 
+await test("slots take turns, and those that share a slot take turns in it", async () => {
+	const turns = new Turns(), order = []
+	let running = 0
+	const follow = async (slot, name, times) => {
+		for (let i = 0; i < times; i++)
+			await turns.take(slot, async () => {
+				assert.equal(++running, 1, "one at a time")
+				await new Promise((resolve) => setImmediate(resolve))
+				order.push(name)
+				running--
+			})
+	}
+	await Promise.all([follow("nodes", "n", 4), follow("events", "e1", 2), follow("events", "e2", 2), follow("rules", "r", 4)])
+	assert.equal(order.join(" "), "n e1 r n e2 r n e1 r n e2 r")
+	await assert.rejects(turns.take("nodes", async () => { throw new Error("broken") }), /broken/)
+	assert.equal(await turns.take("nodes", async () => 7), 7)
+})
+
 // An hour until the time of model(), in steps of ten minutes; `changes` of devices are [minutes before, field, from, to, holder].
 const minute = 60_000
 function summed(objects, changes, { omitted = {}, ...more } = {}) {
@@ -409,7 +429,7 @@ function summed(objects, changes, { omitted = {}, ...more } = {}) {
 
 await test("kept changes are summed per step: states, healths, changes of health, and namespaces that held devices", () => {
 	const s = slice("s", { devices: ["gpu-0", "gpu-1", "gpu-2"], states: { "gpu-0": { health: "Healthy" }, "gpu-1": { ...held("now"), health: "Unhealthy" } } })
-	const { state: states, health, changes, held: holders, sums } = summed({ slices: [s] }, {
+	const { state: states, health, changes, held: holders, free, hours, sums } = summed({ slices: [s] }, {
 		"gpu-0": [[45, "state", "Available", "Allocated", "team-a/train"], [25, "state", "Allocated", "Available", "team-a/train"]],
 		"gpu-1": [[35, "health", "Healthy", "Unhealthy"], [34, "health", "Unhealthy", "Healthy"], [5, "health", "Healthy", "Unhealthy"], [5, "state", "Available", "Allocated", "default/now"]],
 		"gpu-9": [[15, "state", "Allocated", "Gone", "team-b/old"]],
@@ -419,6 +439,78 @@ await test("kept changes are summed per step: states, healths, changes of health
 	assert.deepEqual(changes, { healthy: "0 0 1 0 0 0", unhealthy: "0 0 1 0 0 1" })
 	assert.deepEqual(holders, { "team-a": "0 1 1 0 0 0", "team-b": "1 1 1 1 0 0", default: "0 0 0 0 0 1" })
 	assert.deepEqual(sums.known, { devices: 3, changes: 3, omitted: 0 })
+	assert.deepEqual(free, { [`${DRIVER} n1`]: "3 2 2 3 3 2" })
+	assert.deepEqual(hours, { "team-a": "0 0.5 1 0.5 0 0", "team-b": "1 1 1 1 0.5 0", default: "0 0 0 0 0 0.5" }, "a part of a step counts as that part")
+	const [{ name, values }] = sums.lines().utilization
+	assert.deepEqual([name, ...values.map((v) => v.toFixed(3))], [DRIVER, "0.250", "0.375", "0.500", "0.375", "0.143", "0.167"], "a device that is gone has no time")
+})
+
+await test("the third failure within half an hour is a flap, as the controller's metric counts it", () => {
+	const s = slice("s", { states: { "gpu-0": { health: "Unhealthy" } } })
+	const fails = (...all) => all.flatMap((ago) => [[ago, "health", "Healthy", "Unhealthy"], [ago - 1, "health", "Unhealthy", "Healthy"]])
+	// The third is 31 minutes after the first, the fourth 30 minutes after the second.
+	const { changes, sums } = summed({ slices: [s] }, { "gpu-0": fails(55, 44, 24, 14) })
+	assert.deepEqual(changes, { healthy: "1 1 0 1 1 0", unhealthy: "1 1 0 1 1 0", flaps: "0 0 0 0 1 0" })
+	assert.equal(sums.known.changes, 8)
+	const worse = [[25, "health", "Healthy", "Unhealthy"], [20, "health", "Unhealthy", "Unknown"], [15, "health", "Unknown", "Unhealthy"]]
+	assert.equal(summed({ slices: [s] }, { "gpu-0": worse }).changes.flaps, undefined, "it fails once")
+})
+
+await test("of many pools those with the fewest free devices have lines, and where nothing is known there is no utilization", () => {
+	const slices = Array.from({ length: 9 }, (_, i) => slice(`s${i}`, { pool: `n${i}`, node: `n${i}`, devices: ["gpu-0", "gpu-1"], states: i < 3 ? { "gpu-0": held("c") } : {} }))
+	const { free } = summed({ slices }, {})
+	assert.deepEqual(Object.keys(free), [0, 1, 2, 3, 4, 5, 6].map((i) => `${DRIVER} n${i}`))
+	assert.deepEqual([free[`${DRIVER} n2`], free[`${DRIVER} n3`]], ["1 1 1 1 1 1", "2 2 2 2 2 2"])
+	const full = summed({ slices: [slice("s", { devices: ["gpu-0"], states: { "gpu-0": held("c") } })] }, {})
+	assert.deepEqual(full.free, { [`${DRIVER} n1`]: "0 0 0 0 0 0" }, "a pool without a free device has a line")
+	const late = summed({ slices: [slice("s", { devices: ["gpu-0"] })] }, { "gpu-0": [[30, "state", "Allocated", "Available", "a/b"]] }, { omitted: { "gpu-0": 1 } })
+	assert.deepEqual(late.utilization, { [DRIVER]: "NaN NaN NaN 0 0 0" })
+})
+
+await test("the figures of now are those of the dashboard", () => {
+	const memory = { capacity: { memory: { value: "80Gi" } }, allowMultipleAllocations: true }
+	const part = (left, claims, more) => ({ state: "PartiallyAllocated", availableCapacity: { memory: left }, allocations: held(...claims).allocations, ...more })
+	const slices = [
+		slice("a", { devices: ["gpu-0", "gpu-1"], states: { "gpu-0": { ...held("c"), health: "Unhealthy" } } }),
+		slice("b", { pool: "n2", node: "n2", devices: [{ name: "s-0", ...memory }, { name: "s-1", ...memory }], states: {
+			"s-0": part("30Gi", ["x", "y"], { omittedAllocations: 1 }), "s-1": { state: "Unavailable", availableCapacity: { memory: "80Gi" } } } }),
+		slice("c", { pool: "n3", node: "n3", devices: [], poolStatus: { validationErrors: ["twice", "thrice"] } }),
+		slice("d", { pool: "n3", node: "n3", devices: ["gpu-0"], poolStatus: { validationErrors: ["twice", "thrice"] }, states: { "gpu-0": { state: "Unavailable" } } }),
+	]
+	const waiting = (name, reason, message, more) => pod(name, { node: "", phase: "Pending", conditions: reason === undefined ? [] : [{ type: "PodScheduled", status: "False", reason, message }], spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] }, ...more })
+	const rule = (name, device, labels) => ({ metadata: meta(name, { labels }), spec: { deviceSelector: { driver: DRIVER, pool: "n1", device }, taint: { key: "a", effect: "NoSchedule" } } })
+	const m = model({
+		slices, rules: [rule("one", "gpu-0", { "devplane.dev/managed-by": "device-health-taints" }), rule("other", "gpu-1")],
+		claims: [
+			{ ...claim("p"), metadata: meta("p", { namespace: "default", ownerReferences: [{ kind: "Pod", name: "w" }] }) }, claim("mine"),
+			{ ...claim("d", ["gpu-0"]), metadata: meta("d", { namespace: "default", deletionTimestamp: "2026-01-01T09:00:00Z" }) },
+		],
+		pods: [
+			waiting("a"), waiting("b", "SchedulingGated", "gates"), waiting("c", "Unschedulable", "0/1 nodes: 1 cannot allocate all claims"), waiting("d", "Unschedulable", "0/1 nodes: 1 cannot allocate all claims"),
+			waiting("e", "Unschedulable", 'waiting for resource claim "x"'), waiting("f", "SchedulerError", "oh"), waiting("g", "Unschedulable", "Insufficient cpu"),
+			pod("placed", { phase: "Pending", spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] } }),
+		],
+	})
+	m.take()
+	const now = (match) => {
+		const sums = new Sums({ devices: m.devices, kept: m.kept, now: m.time, span: 60 * minute, steps: 6, match })
+		sums.run()
+		return figuresNow(sums.figures, m, match)
+	}
+	const all = now()
+	assert.deepEqual([all.devices, all.free, all.allocated, all.unhealthy, all.lacking], [5, 2, 0.2, 1, 2])
+	assert.deepEqual(all.capacity, [{ name: `${DRIVER} memory`, value: 30 * 2 ** 30 }], "nothing of a device that is unavailable is free")
+	assert.deepEqual(all.used, [{ name: `${DRIVER} memory`, value: 1 - 30 / 160 }])
+	assert.deepEqual(all.shares, [{ name: `${DRIVER} n2`, value: 3 }])
+	assert.deepEqual(all.faults, [{ name: `${DRIVER} n3`, value: 2 }])
+	assert.deepEqual(all.taints, [{ name: "tainted", value: 1 }])
+	assert.deepEqual(all.claims.map((c) => `${c.name} ${new Date(c.since).toISOString()}`), ["pending 2026-01-01T00:00:00.000Z", "deleting 2026-01-01T09:00:00.000Z"])
+	assert.deepEqual(all.waiting.map((w) => `${w.name} ${w.value}`), ["NotTried 1", "Gated 1", "NoDevice 2", "Claim 1", "SchedulerError 1", "Other 1"])
+	const one = now((d) => d.pool === "n2")
+	assert.deepEqual([one.devices, one.faults, one.taints, one.lacking], [2, [], [], 2])
+	m.setAccess("pods", "forbidden")
+	assert.ok(Number.isNaN(now().lacking))
+	assert.deepEqual([0, 1023, 80 * 2 ** 30, 139.5 * 2 ** 30, 1e6].map(formatQuantity), ["0", "1,023", "80Gi", "139.5Gi", "1,000,000"])
 })
 
 await test("what is not known is said, and a device without changes is as it is now", () => {
@@ -444,7 +536,7 @@ await test("many namespaces are a few lines, and an axis ends at a round number"
 await test("a sum is made in parts, and its work is that of the changes, whatever the number of steps", () => {
 	const kept = new Map(), devices = new Map()
 	for (let i = 0; i < 10_000; i++) {
-		const device = { key: `d${i}`, plugin: false, state: "free", health: "healthy", holders: [] }
+		const device = { key: `d${i}`, driver: "a", pool: "b", plugin: false, state: "free", health: "healthy", holders: [], capacity: {} }
 		devices.set(device.key, device)
 		kept.set(device.key, keptChanges({ metadata: {} }, { changes: [{ time: "2026-01-01T00:00:00Z", field: "state", from: "Allocated", to: "Available", holder: "a/b" }] }))
 	}

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs"
 import { DRIVER, device, share, shared, startDevices } from "./availability_lib.mjs"
 import { core, dra, expect } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
-import { assertNoFaults, looks, openBrowser, shot, skipWithoutBrowser, square, violations, visit } from "./page_lib.mjs"
+import { assertNoFaults, keepHistory, looks, makeUnschedulable, noViolations, openBrowser, shot, skipWithoutBrowser, square, violationsOfAll, visit } from "./page_lib.mjs"
 
 skipWithoutBrowser()
 
@@ -24,14 +24,7 @@ await cluster.claim("team-a", "part", [share("n2", "gpu-0", "30Gi")])
 await cluster.claim("team-b", "part", [share("n2", "gpu-0", "20Gi")])
 const controller = await cluster.controller()
 await cluster.status("b", (s) => s?.devices[0].allocations?.length === 2)
-expect(await client.post(`${core}/namespaces/default/pods`, {
-	metadata: { name: "greedy" },
-	spec: { schedulerName: "nobody", resourceClaims: [{ name: "gpu", resourceClaimName: "missing" }], containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }] },
-}), 201)
-expect(await client.patch(`${core}/namespaces/default/pods/greedy/status`, { status: { conditions: [{
-	type: "PodScheduled", status: "False", reason: "Unschedulable",
-	message: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) had untolerated taint {a: b}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
-}] } }, "merge"), 200)
+await makeUnschedulable(client, "greedy", "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) had untolerated taint {a: b}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.")
 
 const browser = await openBrowser()
 const page = await visit(browser, server)
@@ -129,22 +122,20 @@ await test("the detail has commands that work", async () => {
 	await page.keyboard.press("Escape")
 })
 
+await test("without a history of devices History shows the figures of now, and says why", async () => {
+	await page.locator('[data-view="history"]').click()
+	await page.locator(".panels-head p", { hasText: "The controller keeps no history of devices in this cluster" }).waitFor()
+	assert.equal(await page.locator(".panel").count(), 13)
+	assert.equal(await page.locator(".plot").count(), 0)
+	assert.equal(await page.locator('.panel[aria-label="Devices"] strong').textContent(), "6")
+	await page.locator('[data-view="map"]').click()
+})
+
 await test("changes that the controller keeps are on the timeline, and it says since when", async () => {
-	expect(await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-		metadata: { name: "devicehistories.devplane.dev" },
-		spec: {
-			group: "devplane.dev", scope: "Cluster", names: { kind: "DeviceHistory", plural: "devicehistories" },
-			versions: [{ name: "v1alpha1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } }],
-		},
-	}), 201)
-	const change = (minutes, field, from, to, more) => ({ time: new Date(Date.now() - minutes * 60_000).toISOString(), field, from, to, ...more })
-	await until("the definition", async () => (await client.post("/apis/devplane.dev/v1alpha1/devicehistories", {
-		apiVersion: "devplane.dev/v1alpha1", kind: "DeviceHistory", metadata: { name: "pool-1" }, spec: { driver: DRIVER, pool: { name: "n2" } },
-		status: { devices: [{ name: "gpu-1", omittedChanges: 3, changes: [
-			change(300, "state", "Available", "Allocated", { holder: "team-a/night" }), change(120, "health", "Healthy", "Unhealthy", { message: "Xid 79", holder: "team-a/night" }),
-			change(60, "health", "Unhealthy", "Healthy", {}), change(59, "state", "Allocated", "Available", { holder: "team-a/night" }),
-		] }] },
-	})).code === 201)
+	await keepHistory(client, DRIVER, "n2", [{ name: "gpu-1", omittedChanges: 3, changes: [
+		[300, "state", "Available", "Allocated", { holder: "team-a/night" }], [120, "health", "Healthy", "Unhealthy", { message: "Xid 79", holder: "team-a/night" }],
+		[60, "health", "Unhealthy", "Healthy"], [59, "state", "Allocated", "Available", { holder: "team-a/night" }],
+	] }])
 	// Discovery finds it, without a reload.
 	await square(page, key("n2", "gpu-1")).click()
 	await page.locator("#detail .story li", { hasText: "unhealthyXid 79" }).waitFor({ timeout: 60_000 })
@@ -161,14 +152,19 @@ await test("History has the dashboard's panels for the last hours, with an axis,
 	await page.locator('[data-view="history"]').click()
 	const panel = (title) => page.locator(".panel", { has: page.locator("h2", { hasText: title }) })
 	await panel("Devices by state").locator(".plot").waitFor()
-	const dashboard = JSON.parse(readFileSync(new URL("../../monitoring/dashboard.json", import.meta.url), "utf8")).panels.map((p) => p.title)
-	const shown = await page.locator(".panel h2").allTextContents()
-	assert.deepEqual(shown.filter((title) => !dashboard.includes(title)), [], "titles of other panels than the dashboard's")
-	assert.equal(shown.length, 4)
+	const dashboard = JSON.parse(readFileSync(new URL("../../monitoring/dashboard.json", import.meta.url), "utf8")).panels.filter((p) => p.type !== "row").map((p) => p.title)
+	// All panels of the dashboard in its order, but for those that docs/page.md names.
+	const elsewhere = ["Age of these numbers", "Time to allocation", "Age of outdated statuses", "Time to publish a change", "Queues of the controller", "Memory by role"]
+	assert.deepEqual(await page.locator(".panel h2").allTextContents(), dashboard.filter((title) => !elsewhere.includes(title)))
+	const documented = readFileSync(new URL("../../docs/page.md", import.meta.url), "utf8")
+	assert.deepEqual(dashboard.filter((title) => !documented.includes(`| ${title} |`)), [], "panels that the documentation does not name")
 	assert.ok(await panel("Devices by state").locator(".chart .axis").count() >= 5, "axes")
 	const lines = (title) => panel(title).locator(".panel-lines li").evaluateAll((all) => all.map((n) => `${n.querySelector("span").textContent} ${n.querySelector("strong").textContent}`))
 	assert.deepEqual(await lines("Devices by state"), ["free 3", "partly used 1", "allocated 1", "unavailable 1", "not known 0"])
 	assert.deepEqual(await lines("Changes of health"), ["to healthy 0", "to unhealthy 0"])
+	assert.deepEqual(await lines("Free devices by pool"), [`${DRIVER} n1 1`, `${DRIVER} n2 2`, `${DRIVER} rack-7 1`])
+	assert.deepEqual(await lines("Utilization by driver"), [`${DRIVER} 33.3 %`])
+	assert.deepEqual(await lines("Device hours per hour by namespace"), ["team-a 2"])
 	// Two hours ago the device of n2 had failed; an hour later it was healthy, and one minute later free.
 	const plot = panel("Devices held by namespace").locator(".plot")
 	await plot.focus()
@@ -180,6 +176,7 @@ await test("History has the dashboard's panels for the last hours, with an axis,
 	assert.match(await plot.getAttribute("aria-valuetext"), /^now: team-a 2$/)
 	await page.keyboard.press("Home")
 	assert.ok(await panel("Devices by state").locator(".cursor").getAttribute("d"))
+	assert.deepEqual(await lines("Utilization by driver"), [`${DRIVER} 40 %`], "2 of the 5 devices that are known so early")
 	const table = panel("Changes of health").locator("table")
 	await panel("Changes of health").locator("summary").click()
 	// The page makes the table after the click, in an event of its own.
@@ -194,6 +191,51 @@ await test("History has the dashboard's panels for the last hours, with an axis,
 	await page.locator("#search").fill("")
 	await until("all devices", async () => (await lines("Devices by state")).length > 3)
 	await shot(page, "panels")
+	await page.locator('[data-view="map"]').click()
+})
+
+await test("the panels of now show what the controller's metrics say", async () => {
+	const others = [["new", "", ""], ["gated", "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"], ["claim", 'waiting for resource claim "missing"'], ["error", "oh", "SchedulerError"], ["other", "2 Insufficient cpu"]]
+	for (const [name, ...why] of others)
+		await makeUnschedulable(client, name, ...why)
+	expect(await client.post(`${dra}/devicetaintrules`, { metadata: { name: "broken", labels: { "devplane.dev/managed-by": "device-health-taints" } }, spec: {
+		deviceSelector: { driver: DRIVER, pool: "rack-7", device: "link-0" }, taint: { key: "devplane.dev/unhealthy", effect: "NoSchedule" } } }), 201)
+	await page.locator('[data-view="history"]').click()
+	const panel = (title) => page.locator(`.panel[aria-label="${title}"]`)
+	const list = (title) => panel(title).locator("li").evaluateAll((all) => all.map((n) => `${n.querySelector("span").textContent} ${n.querySelector("strong, time").textContent}`))
+	const wanted = { "Devices": "6", "Free": "3", "Allocated": "16.7 %", "Unhealthy": "0", "Pods that lack devices": "1" }
+	let shown
+	await until("the figures", async () => {
+		shown = Object.fromEntries(await Promise.all(Object.keys(wanted).map(async (title) => [title, await panel(title).locator("strong").textContent()])))
+		return JSON.stringify(shown) === JSON.stringify(wanted)
+	}, 60).catch((e) => assert.deepEqual(shown, wanted, e.message))
+	assert.deepEqual(await list("Free capacity of shared devices"), [`${DRIVER} memory 30Gi`])
+	assert.deepEqual(await list("Utilization of shared devices"), [`${DRIVER} memory 62.5 %`])
+	assert.deepEqual(await list("Shares by pool"), [`${DRIVER} n2 2`])
+	assert.deepEqual(await list("Tainted because unhealthy"), ["tainted 1"])
+	const reasons = ["not tried yet", "scheduling gates", "no device", "a claim is missing or in use", "the scheduler failed", "something else"]
+	await until("all reasons", async () => (await list("Waiting pods by reason")).join() === reasons.map((name) => `${name} 1`).join(), 60)
+	assert.deepEqual((await list("Longest wait by reason")).map((l) => l.replace(/ \d+ \w+$/, "")), reasons)
+	for (const title of ["Faults of pools", "Oldest claim by state"])
+		await panel(title).locator(".panel-none", { hasText: "None." }).waitFor()
+	// The controller counts the same; its metrics are brought up to date now and then.
+	const sum = (text, pattern) => [...text.matchAll(new RegExp(`^${pattern} (\\S+)$`, "gm"))].reduce((n, [, value]) => n + Number(value), 0)
+	const metrics = { "devplane_devices\\{.*\\}": 6, 'devplane_devices\\{.*state="(?:Available|PartiallyAllocated)".*\\}': 3, 'devplane_devices\\{.*state="Allocated".*\\}': 1,
+		'devplane_device_free_capacity\\{.*\\}': 30 * 2 ** 30, 'devplane_device_capacity\\{.*\\}': 80 * 2 ** 30, 'devplane_device_shares\\{.*pool="n2".*\\}': 2,
+		...Object.fromEntries(["NotTried", "Gated", "NoDevice", "Claim", "SchedulerError", "Other"].map((reason) => [`devplane_waiting_pods\\{reason="${reason}"\\}`, 1])) }
+	let said
+	await until("the same metrics", async () => {
+		const text = await controller.metrics()
+		said = Object.fromEntries(Object.keys(metrics).map((pattern) => [pattern, sum(text, pattern)]))
+		return JSON.stringify(said) === JSON.stringify(metrics)
+	}, 60).catch((e) => assert.deepEqual(said, metrics, e.message))
+	await page.locator("#search").fill("rack-7")
+	await panel("Devices").locator("strong", { hasText: /^1$/ }).waitFor()
+	await panel("Shares by pool").locator(".panel-none", { hasText: "No device can be shared." }).waitFor()
+	await page.locator("#search").fill("")
+	expect(await client.delete(`${dra}/devicetaintrules/broken`), 200)
+	for (const [name] of others)
+		expect(await client.delete(`${core}/namespaces/default/pods/${name}`), 200)
 	await page.locator('[data-view="map"]').click()
 })
 
@@ -214,25 +256,7 @@ for (const width of [1360, 360])
 			const other = await visit(browser, server)
 			await other.emulateMedia({ colorScheme })
 			await other.setViewportSize({ width, height: 740 })
-			const found = {}
-			for (const view of ["map", "list", "waiting", "history"]) {
-				await other.locator(`[data-view="${view}"]`).click()
-				await other.locator({ map: "#map .d", list: ".rows .row", waiting: ".wait", history: ".panel .plot" }[view]).first().waitFor()
-				if (view === "history")
-					await other.locator(".panel summary").first().click()
-				found[view] = await violations(other)
-			}
-			await other.locator('[data-view="map"]').click()
-			if (width < 640)
-				await other.locator("#fold").click()
-			await square(other, key("n2", "gpu-1")).click()
-			await other.locator("#detail .timeline").waitFor()
-			found.detail = await violations(other)
-			await other.keyboard.press("Escape")
-			await other.locator("#logout").click()
-			await other.locator("#login-go").waitFor()
-			found.login = await violations(other)
-			assert.deepEqual(found, { map: [], list: [], waiting: [], history: [], detail: [], login: [] })
+			assert.deepEqual(await violationsOfAll(other, key("n2", "gpu-1")), noViolations)
 			await other.context().close()
 		})
 

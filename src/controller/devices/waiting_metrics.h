@@ -13,6 +13,7 @@
  *   SchedulerError   the scheduler failed
  *   Other            the devices are not what is missing: CPU, memory, taints of nodes, ..
  *
+ * causeOf() in src/web/pods.js has the same rules for the page; page_views_test.mjs compares both.
  * These are all reasons, so the number of series is fixed. Ages are brought up to date every
  * WAITING_METRICS_TICK_MS. Threads: the loop's.
  */
