@@ -384,6 +384,16 @@ await test("attach-status: the agent writes what it sees of its node, and nothin
 	refused(await pod("on-n3", condition("Ready")), /of a pod's conditions, attach mode may only write devplane.dev\/DevicesHealthy/)
 	refused(await pod("on-n3", { status: { phase: "Failed" } }), /of a pod's status, attach mode may only write conditions/)
 	refused(await pod("on-n3", { metadata: { labels: { a: "c" } } }), /attach mode may not write the metadata of pods/)
+	// The agent's own writes pass: a pod gets the device, and the device fails.
+	const scheduler = await runPart("scheduler", { replaced: { "--config": `${scratch}/scheduler.yaml` } })
+	await cluster.client.post(`${dra}/deviceclasses`, { metadata: { name: "sim" }, spec: { selectors: [{ cel: { expression: 'device.driver == "gpu.sim.devplane.dev"' } }] } })
+	await cluster.client.post(`${dra}/namespaces/default/resourceclaims`, { metadata: { name: "sim" }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "sim" } }] } } })
+	const holder = await cluster.run({ metadata: { name: "holder" }, spec: { schedulerName: "devplane-scheduler", resourceClaims: [{ name: "c", resourceClaimName: "sim" }], containers: [{ name: "m", image: "i", resources: { claims: [{ name: "c" }] } }] } })
+	await cluster.pod(holder, (p) => p.status.phase === "Running")
+	execFileSync(devplane, ["driver", "sim", "fail", "gpu-0", "--message", "broken", "--root-dir", root])
+	await cluster.pod(holder, (p) => p.status.conditions.some((c) => c.type === "devplane.dev/DevicesHealthy" && c.status === "False"))
+	await scheduler.stop()
+	await cluster.delete(holder, 0)
 	// Everybody else may still write, such as the kubelet.
 	assert.equal((await cluster.client.patch(`${core}/nodes/n1/status`, { metadata: { labels: { a: "b" } } }, "merge")).code, 200)
 	await run.stop()
