@@ -297,6 +297,22 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 	*n += more;
 }
 
+static struct admission_policies *policies_of(const struct server *s,
+					      enum admission_policy_type type)
+{
+	struct admission_policies *p = XNEW(struct admission_policies);
+
+	admission_policies_init(p, type, s->opts.nloops, s->opts.log);
+	return p;
+}
+
+static void policies_drop(struct admission_policies *p)
+{
+	if (p)
+		admission_policies_release(p);
+	free(p);
+}
+
 /* All observers of the state, in one array. */
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
@@ -310,6 +326,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	v = custom_observers(s->custom, &n);
 	add_observers(s, all, v, n);
 	add_observers(s, all, s->policies->observers, ADMISSION_POLICY_OBSERVERS);
+	add_observers(s, all, s->mutating_policies->observers, ADMISSION_POLICY_OBSERVERS);
 	v = webhooks_observers(s->webhooks, &n);
 	add_observers(s, all, v, n);
 	ui_observe(s, ui);
@@ -404,8 +421,8 @@ static int server_start(struct server *s, struct error *err)
 		return r;
 	start_access(s);
 	s->custom = custom_new(s);
-	s->policies = XNEW(struct admission_policies);
-	admission_policies_init(s->policies, s->opts.nloops, s->opts.log);
+	s->policies = policies_of(s, ADMISSION_VALIDATING);
+	s->mutating_policies = policies_of(s, ADMISSION_MUTATING);
 	s->quotas = quotas_new(s);
 	s->holds = device_holds_new();
 	s->flow = flow_new(s);
@@ -513,9 +530,8 @@ void server_free(struct server *s)
 		return;
 	http_server_free(s->http);
 	custom_free(s->custom);
-	if (s->policies)
-		admission_policies_release(s->policies);
-	free(s->policies);
+	policies_drop(s->policies);
+	policies_drop(s->mutating_policies);
 	quotas_free(s->quotas);
 	state_free(s->state);
 	webhooks_free(s->webhooks);

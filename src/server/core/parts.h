@@ -69,6 +69,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors **selectors; /* one for each loop, which alone uses it */
 	struct admission_policies *policies; /* that writes must satisfy */
+	struct admission_policies *mutating_policies; /* that change them */
 	struct security *security; /* PodSecurity: its configuration and metrics */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */

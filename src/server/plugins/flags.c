@@ -36,7 +36,6 @@ static const struct known {
 	{ "PodTopologyLabels", false },
 	{ "NodeDeclaredFeatureValidator", false },
 	{ "PodResizeValidator", false },
-	{ "MutatingAdmissionPolicy", false },
 	{ "MutatingAdmissionWebhook", false },
 	{ "ValidatingAdmissionPolicy", false },
 	{ "ValidatingAdmissionWebhook", false },

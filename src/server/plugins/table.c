@@ -17,6 +17,7 @@
 #include "server/plugins/quota.h"
 #include "server/plugins/workloads.h"
 #include "server/policies/admit.h"
+#include "server/policies/mutate.h"
 #include "server/security/admit.h"
 #include "server/services/admit.h"
 #include "server/webhooks/webhooks.h"
@@ -104,6 +105,9 @@ static const struct plugin {
 	  admit_certificate, .own = true },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  admit_rbac, .own = true, .draft = DRAFT_ASKS },
+	{ "MutatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE | ADMIT_CONNECT,
+	  admit_mutation_concerns, admit_mutation, NULL, .draft = DRAFT_ASKS,
+	  .matches = admit_mutation_match },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
 	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS,
 	  .matches = webhooks_mutate_match },
@@ -221,7 +225,7 @@ bool admission_draft_stands(struct admission_request *req, const struct json *ol
 
 /* --- phase one -------------------------------------------------------------------- */
 
-/* After a webhook changed the object, all plugins run once more, as upstream. */
+/* After a webhook or a policy changed the object, all plugins run once more, as upstream. */
 static int mutate(struct admission_request *req, const struct json *old, struct json *object,
 		  bool foreign, struct error *err)
 {
