@@ -34,6 +34,7 @@
 #include "server/http/metrics.h"
 #include "server/http/ready.h"
 #include "server/plugins/device_holds.h"
+#include "server/plugins/event_limits.h"
 #include "server/plugins/quotas.h"
 #include "server/plugins/table.h"
 #include "server/policies/policy.h"
@@ -400,6 +401,10 @@ static int server_start(struct server *s, struct error *err)
 	if (r == 0)
 		r = security_new(o->admission_config_file, s->metrics, &s->security, err);
 	if (r == 0)
+		r = event_limits_new(o->admission_config_file,
+				     admission_is_on(s->admission, "EventRateLimit"), s->clock,
+				     &s->event_limits, err);
+	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
 		r = tokens_load(o->token_auth_file, &s->tokens, err);
@@ -530,6 +535,7 @@ void server_free(struct server *s)
 		return;
 	http_server_free(s->http);
 	custom_free(s->custom);
+	event_limits_free(s->event_limits);
 	policies_drop(s->policies);
 	policies_drop(s->mutating_policies);
 	quotas_free(s->quotas);

@@ -24,6 +24,9 @@
 #define MUTATIONS_BUDGET      UINT64_C(100000000)
 #define MUTATION_FAILURES_MAX 50
 
+/* Buckets of one limit of EventRateLimit; each takes about 150 bytes. */
+#define EVENT_LIMIT_BUCKETS_MAX 1000000
+
 /* The static token file. */
 #define TOKEN_FILE_MAX (16UL * MIB)
 

@@ -19,6 +19,7 @@ struct authn;
 struct authz;
 struct custom;
 struct device_holds;
+struct event_limits;
 struct flow;
 struct http_server;
 struct identity;
@@ -71,6 +72,7 @@ struct server {
 	struct admission_policies *policies; /* that writes must satisfy */
 	struct admission_policies *mutating_policies; /* that change them */
 	struct security *security; /* PodSecurity: its configuration and metrics */
+	struct event_limits *event_limits; /* of EventRateLimit; NULL: no limits */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */

@@ -27,7 +27,6 @@ static const struct known {
 	{ "ImagePolicyWebhook", false },
 	{ "PodNodeSelector", false },
 	{ "PodTolerationRestriction", false },
-	{ "EventRateLimit", false },
 	{ "ExtendedResourceToleration", false },
 	{ "PodGroupProtection", false },
 	{ "PersistentVolumeClaimResize", false },

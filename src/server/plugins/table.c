@@ -11,6 +11,7 @@
 #include "server/plugins/authz.h"
 #include "server/plugins/defaults.h"
 #include "server/plugins/devices.h"
+#include "server/plugins/event_limits.h"
 #include "server/plugins/limits.h"
 #include "server/plugins/priority.h"
 #include "server/plugins/pull.h"
@@ -87,6 +88,9 @@ static const struct plugin {
 	  admit_priority_concerns, NULL, admit_priority_class, .draft = DRAFT_ASKS },
 	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_defaults_concerns, admit_toleration_seconds, NULL, .draft = DRAFT_RUNS },
+	{ "EventRateLimit", STR(""), STR("events"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_events_concerns, NULL, admit_events, .off = true, .blind = true,
+	  .draft = DRAFT_ASKS },
 	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_storage_class, NULL, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
@@ -252,6 +256,14 @@ bool admission_switch(struct admission *a, struct str name, bool on)
 		found = true;
 	}
 	return found;
+}
+
+bool admission_is_on(const struct admission *a, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plugins); i++)
+		if (strcmp(plugins[i].name, name) == 0)
+			return a->said[i] ? a->said[i] > 0 : !plugins[i].off;
+	return false;
 }
 
 const char *admission_plugin(size_t i)
