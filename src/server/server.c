@@ -29,6 +29,7 @@
 #include "server/engine/watch.h"
 #include "server/flow/flow.h"
 #include "server/front/begin.h"
+#include "server/gate/slis.h"
 #include "server/http/audit.h"
 #include "server/http/memory.h"
 #include "server/http/metrics.h"
@@ -395,6 +396,8 @@ static int server_start(struct server *s, struct error *err)
 	s->metrics = metrics_new();
 	r = server_metrics_new(s, &s->counts, err);
 	if (r == 0)
+		r = slis_new(&s->slis, err);
+	if (r == 0)
 		r = memory_new(s, &s->memory, err);
 	if (r == 0)
 		r = admission_configure(s->admission, o, err);
@@ -536,6 +539,7 @@ void server_free(struct server *s)
 	http_server_free(s->http);
 	custom_free(s->custom);
 	event_limits_free(s->event_limits);
+	slis_free(s->slis);
 	policies_drop(s->policies);
 	policies_drop(s->mutating_policies);
 	quotas_free(s->quotas);

@@ -37,6 +37,7 @@ struct server_metrics;
 struct server_wait;
 struct service_accounts;
 struct services;
+struct slis;
 struct tls;
 struct tokens;
 struct ui_sessions;
@@ -73,6 +74,7 @@ struct server {
 	struct admission_policies *mutating_policies; /* that change them */
 	struct security *security; /* PodSecurity: its configuration and metrics */
 	struct event_limits *event_limits; /* of EventRateLimit; NULL: no limits */
+	struct slis *slis; /* counts health checks, for /metrics/slis */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */
