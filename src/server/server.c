@@ -51,6 +51,7 @@
 #include "server/startup/namespaces.h"
 #include "server/startup/priority_classes.h"
 #include "server/startup/storage_versions.h"
+#include "server/startup/storage_watch.h"
 #include "server/ui/session_user.h"
 #include "server/ui/ui.h"
 #include "server/webhooks/webhooks.h"
@@ -320,6 +321,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 {
 	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
 	struct state_observer holds[DEVICE_HOLDS_OBSERVERS];
+	struct state_observer watch = storage_watch_observer(s->storage_watch);
 	const struct state_observer *v;
 	size_t n, *all = &opts->nobservers;
 
@@ -337,6 +339,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	add_observers(s, all, flow, FLOW_OBSERVERS);
 	services_observe(s->services, services);
 	add_observers(s, all, services, SERVICES_OBSERVERS);
+	add_observers(s, all, &watch, 1);
 	device_holds_observe(s->holds, holds);
 	add_observers(s, all, holds, DEVICE_HOLDS_OBSERVERS);
 	opts->observers = s->observers;
@@ -431,6 +434,7 @@ static int server_start(struct server *s, struct error *err)
 	s->custom = custom_new(s);
 	s->policies = policies_of(s, ADMISSION_VALIDATING);
 	s->mutating_policies = policies_of(s, ADMISSION_MUTATING);
+	s->storage_watch = storage_watch_new(s);
 	s->quotas = quotas_new(s);
 	s->holds = device_holds_new();
 	s->flow = flow_new(s);
@@ -514,6 +518,8 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
 	loop_timer_stop(&s->tidy);
+	if (s->storage_watch)
+		storage_watch_stop(s->storage_watch);
 	server_wait_stop(s);
 	ready_release(s);
 	identity_stop(s->identity);
@@ -539,6 +545,7 @@ void server_free(struct server *s)
 	http_server_free(s->http);
 	custom_free(s->custom);
 	event_limits_free(s->event_limits);
+	storage_watch_free(s->storage_watch);
 	slis_free(s->slis);
 	policies_drop(s->policies);
 	policies_drop(s->mutating_policies);

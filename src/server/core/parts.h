@@ -38,6 +38,7 @@ struct server_wait;
 struct service_accounts;
 struct services;
 struct slis;
+struct storage_watch;
 struct tls;
 struct tokens;
 struct ui_sessions;
@@ -75,6 +76,7 @@ struct server {
 	struct security *security; /* PodSecurity: its configuration and metrics */
 	struct event_limits *event_limits; /* of EventRateLimit; NULL: no limits */
 	struct slis *slis; /* counts health checks, for /metrics/slis */
+	struct storage_watch *storage_watch; /* tidies StorageVersions soon after they change */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */
