@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "cel/check/reference.h"
+#include "cel/kubernetes/mutation.h"
 #include "cel/run/program.h"
 #include "target.h"
 #include "cel/lib/libraries.h"
@@ -50,6 +51,16 @@ static void print(struct cel_eval *ev, struct cel_value v, struct buf *out)
 		cel_value_print(ev, &v, out);
 }
 
+/* What mutating policies make of any value: a tree, or a message. */
+static void make_trees(struct cel_eval *ev, const struct cel_value *v, struct arena *a)
+{
+	const char *fault = NULL;
+
+	require(cel_mutation_object(ev, v, a, &fault) || fault);
+	fault = NULL;
+	require(cel_mutation_patch(ev, v, a, &fault) || fault);
+}
+
 static void compare(const struct cel_env *env, const struct cel_program *p, struct arena *a,
 		    const struct cel_value *vars)
 {
@@ -69,6 +80,7 @@ static void compare(const struct cel_env *env, const struct cel_program *p, stru
 	require(str_eq(buf_str(&ours), buf_str(&theirs)));
 	buf_release(&ours);
 	buf_release(&theirs);
+	make_trees(&ev, &v, a);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -87,6 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	env.libraries = data[0] & 1 ? cel_libraries_kubernetes : cel_libraries_all;
 	if (data[0] & 1)
 		env.flags = CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE;
+	if (data[0] & 2) {
+		env.libraries = cel_libraries_mutation;
+		env.find_message = cel_mutation_message;
+	}
 	make_values(&values, vars);
 	text = str_of(data + 1, size - 1);
 	cel_issues_init(&issues, &a, text);

@@ -24,6 +24,8 @@
 /* Steps for compiling all expressions of an object; see struct cel_budget. */
 #define CEL_COMPILE_MAX     4000000UL
 #define CEL_COMPILE_CRD_MAX 16000000UL /* of the rules and patterns of a CRD */
+/* Bytes of the tree that a mutation's expression yields. */
+#define CEL_MUTATION_MAX (16UL * MIB)
 /* Constant folding: work of all calls, memory of one, and size of its arguments and result. */
 #define CEL_FOLD_WORK_MAX    1000000UL
 #define CEL_FOLD_SCRATCH_MAX (64UL * KIB)

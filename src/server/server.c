@@ -29,11 +29,13 @@
 #include "server/engine/watch.h"
 #include "server/flow/flow.h"
 #include "server/front/begin.h"
+#include "server/gate/slis.h"
 #include "server/http/audit.h"
 #include "server/http/memory.h"
 #include "server/http/metrics.h"
 #include "server/http/ready.h"
 #include "server/plugins/device_holds.h"
+#include "server/plugins/event_limits.h"
 #include "server/plugins/quotas.h"
 #include "server/plugins/table.h"
 #include "server/policies/policy.h"
@@ -49,6 +51,7 @@
 #include "server/startup/namespaces.h"
 #include "server/startup/priority_classes.h"
 #include "server/startup/storage_versions.h"
+#include "server/startup/storage_watch.h"
 #include "server/ui/session_user.h"
 #include "server/ui/ui.h"
 #include "server/webhooks/webhooks.h"
@@ -297,11 +300,28 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 	*n += more;
 }
 
+static struct admission_policies *policies_of(const struct server *s,
+					      enum admission_policy_type type)
+{
+	struct admission_policies *p = XNEW(struct admission_policies);
+
+	admission_policies_init(p, type, s->opts.nloops, s->opts.log);
+	return p;
+}
+
+static void policies_drop(struct admission_policies *p)
+{
+	if (p)
+		admission_policies_release(p);
+	free(p);
+}
+
 /* All observers of the state, in one array. */
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
 	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
 	struct state_observer holds[DEVICE_HOLDS_OBSERVERS];
+	struct state_observer watch = storage_watch_observer(s->storage_watch);
 	const struct state_observer *v;
 	size_t n, *all = &opts->nobservers;
 
@@ -310,6 +330,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	v = custom_observers(s->custom, &n);
 	add_observers(s, all, v, n);
 	add_observers(s, all, s->policies->observers, ADMISSION_POLICY_OBSERVERS);
+	add_observers(s, all, s->mutating_policies->observers, ADMISSION_POLICY_OBSERVERS);
 	v = webhooks_observers(s->webhooks, &n);
 	add_observers(s, all, v, n);
 	ui_observe(s, ui);
@@ -318,6 +339,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	add_observers(s, all, flow, FLOW_OBSERVERS);
 	services_observe(s->services, services);
 	add_observers(s, all, services, SERVICES_OBSERVERS);
+	add_observers(s, all, &watch, 1);
 	device_holds_observe(s->holds, holds);
 	add_observers(s, all, holds, DEVICE_HOLDS_OBSERVERS);
 	opts->observers = s->observers;
@@ -377,11 +399,17 @@ static int server_start(struct server *s, struct error *err)
 	s->metrics = metrics_new();
 	r = server_metrics_new(s, &s->counts, err);
 	if (r == 0)
+		r = slis_new(&s->slis, err);
+	if (r == 0)
 		r = memory_new(s, &s->memory, err);
 	if (r == 0)
 		r = admission_configure(s->admission, o, err);
 	if (r == 0)
 		r = security_new(o->admission_config_file, s->metrics, &s->security, err);
+	if (r == 0)
+		r = event_limits_new(o->admission_config_file,
+				     admission_is_on(s->admission, "EventRateLimit"), s->clock,
+				     &s->event_limits, err);
 	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
@@ -404,8 +432,9 @@ static int server_start(struct server *s, struct error *err)
 		return r;
 	start_access(s);
 	s->custom = custom_new(s);
-	s->policies = XNEW(struct admission_policies);
-	admission_policies_init(s->policies, s->opts.nloops, s->opts.log);
+	s->policies = policies_of(s, ADMISSION_VALIDATING);
+	s->mutating_policies = policies_of(s, ADMISSION_MUTATING);
+	s->storage_watch = storage_watch_new(s);
 	s->quotas = quotas_new(s);
 	s->holds = device_holds_new();
 	s->flow = flow_new(s);
@@ -489,6 +518,8 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
 	loop_timer_stop(&s->tidy);
+	if (s->storage_watch)
+		storage_watch_stop(s->storage_watch);
 	server_wait_stop(s);
 	ready_release(s);
 	identity_stop(s->identity);
@@ -513,9 +544,11 @@ void server_free(struct server *s)
 		return;
 	http_server_free(s->http);
 	custom_free(s->custom);
-	if (s->policies)
-		admission_policies_release(s->policies);
-	free(s->policies);
+	event_limits_free(s->event_limits);
+	storage_watch_free(s->storage_watch);
+	slis_free(s->slis);
+	policies_drop(s->policies);
+	policies_drop(s->mutating_policies);
 	quotas_free(s->quotas);
 	state_free(s->state);
 	webhooks_free(s->webhooks);

@@ -16,6 +16,17 @@
 #define WEBHOOK_ANSWER_MAX (8UL * MIB)
 #define WEBHOOK_REVIEW_MAX (16UL * MIB) /* the request to it: an object twice, and the user */
 
+/*
+ * Mutating policies, for one write and round: how many mutations run, their cost in all
+ * (CEL_POLICY_BUDGET is that of one), and how many failures a rejection names.
+ */
+#define MUTATIONS_MAX         1000
+#define MUTATIONS_BUDGET      UINT64_C(100000000)
+#define MUTATION_FAILURES_MAX 50
+
+/* Buckets of one limit of EventRateLimit; each takes about 150 bytes. */
+#define EVENT_LIMIT_BUCKETS_MAX 1000000
+
 /* The static token file. */
 #define TOKEN_FILE_MAX (16UL * MIB)
 

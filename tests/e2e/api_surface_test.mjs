@@ -126,6 +126,15 @@ async function health(say, server) {
 		assert.match(answer.text, /^apiserver_request_total\{.*verb="LIST".*resource="namespaces".*code="200".*\} [1-9]/m)
 		assert.match(answer.text, /^kubernetes_feature_enabled\{name="ResourceHealthStatus",stage="[A-Z]*"\} 1$/m)
 	})
+
+	await test(say("counts of health checks"), async () => {
+		expect(await client.get("/livez"), 200)
+		const answer = await client.get("/metrics/slis")
+		assert.match(answer.headers["content-type"], /^text\/plain/)
+		assert.match(answer.text, /^kubernetes_healthcheck\{name="ping",type="livez"\} 1$/m)
+		assert.match(answer.text, /^kubernetes_healthchecks_total\{name="ping",type="livez",status="success"\} [1-9]/m)
+		assert.doesNotMatch((await client.get("/metrics")).text, /^kubernetes_healthcheck/m)
+	})
 	stranger.close()
 }
 

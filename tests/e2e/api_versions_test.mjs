@@ -126,6 +126,16 @@ async function serving() {
 		assert.equal(rules.headers.warning, undefined)
 	})
 
+	await test("a StorageVersion of a server that does not exist is deleted soon", async () => {
+		const name = "core.nothings"
+		expect(await client.post(records, { metadata: { name }, spec: {} }), 201)
+		expect(await client.patch(`${records}/${name}/status`, { status: {
+			storageVersions: [{ apiServerID: "nobody", encodingVersion: "v1", decodableVersions: ["v1"], servedVersions: ["v1"] }],
+			commonEncodingVersion: "v1",
+		} }, "merge"), 200)
+		await until("its deletion", async () => (await client.get(`${records}/${name}`)).code === 404)
+	})
+
 	await test("discovery: the preferred version, and one storage version for all", async () => {
 		const found = expect(await client.get("/apis/resource.k8s.io"), 200)
 		assert.equal(found.preferredVersion.version, "v1")

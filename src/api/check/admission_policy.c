@@ -398,9 +398,24 @@ static void check_operations(struct validation *v, const struct json *match,
 						   ARRAY_SIZE(known));
 }
 
+static void check_patch_expr(struct validation *v, const struct json *part, bool applies,
+			     struct cel_policy_options options, const struct field_path *path)
+{
+	struct field_path expression_at = field_path_name(path, "expression");
+	struct str text = str_trim_space(json_text_at(part, "expression"));
+
+	options.mutates = true;
+	if (!text.n)
+		field_errors_required(v->errs, &expression_at, NULL);
+	else
+		(void)check_admission_expr(v, options, text, text,
+					   applies ? CEL_POLICY_APPLY : CEL_POLICY_PATCH,
+					   &expression_at);
+}
+
 /* Each patch type needs its own part, and forbids the other. */
 static void check_mutation(struct validation *v, const struct json *mutation,
-			   const struct field_path *path)
+			   struct cel_policy_options options, const struct field_path *path)
 {
 	struct str type = json_text_at(mutation, "patchType");
 	bool apply = str_eqz(type, "ApplyConfiguration");
@@ -410,7 +425,6 @@ static void check_mutation(struct validation *v, const struct json *mutation,
 	struct field_path type_at = field_path_name(path, "patchType");
 	struct field_path mine_at = field_path_name(path, mine);
 	struct field_path other_at = field_path_name(path, other);
-	struct field_path expression_at = field_path_name(&mine_at, "expression");
 
 	if (!type.n) {
 		field_errors_required(v->errs, &type_at, NULL);
@@ -418,20 +432,19 @@ static void check_mutation(struct validation *v, const struct json *mutation,
 	}
 	if (!apply && !str_eqz(type, "JSONPatch"))
 		return; /* the tables report it */
-	if (!part)
+	if (part)
+		check_patch_expr(v, part, apply, options, &mine_at);
+	else
 		field_errors_required(v->errs, &mine_at,
 				      arena_printf(v->arena,
 						   "must be specified when patchType is %.*s",
 						   STR_ARG(type)));
-	else if (!str_trim_space(json_text_at(part, "expression")).n)
-		field_errors_required(v->errs, &expression_at, NULL);
 	if (json_getz(mutation, other))
 		field_errors_addf(v->errs, FIELD_INVALID, &other_at,
 				  FIELD_STR(str_from(arena_printf(v->arena, "{%s}", other))),
 				  "must not be specified when patchType is %.*s", STR_ARG(type));
 }
 
-/* Expressions of mutations are not compiled, because they are not evaluated either. */
 void check_mutating_policy(struct validation *v, const struct json *object)
 {
 	const struct json *spec = json_getz(object, "spec");
@@ -452,7 +465,7 @@ void check_mutating_policy(struct validation *v, const struct json *object)
 	JSON_FOREACH (it, json_getz(spec, "mutations")) {
 		struct field_path at = field_path_index(&mutations_at, i++);
 
-		check_mutation(v, it, &at);
+		check_mutation(v, it, options, &at);
 	}
 	if (!json_text_at(spec, "reinvocationPolicy").n)
 		field_errors_required(v->errs, &again_at, NULL);

@@ -33,18 +33,6 @@ struct applying {
 
 /* --- checking the configuration ----------------------------------------------------------- */
 
-static bool is_deeper(const struct json *v, unsigned limit)
-{
-	if (!json_is_container(v))
-		return false;
-	if (limit == 0)
-		return true;
-	JSON_FOREACH (child, v)
-		if (is_deeper(child, limit - 1))
-			return true;
-	return false;
-}
-
 /* Makes "resource.k8s.io/v1, Kind=ResourceClaim"; for the core group "/v1, Kind=Pod". */
 static const char *describe_kind(struct arena *a, const struct json *config)
 {
@@ -67,7 +55,7 @@ int managed_check_config(struct arena *a, const struct schema_kind *kind, const 
 				 describe_kind(a, config));
 	if (json_is(json_getz(meta, "managedFields"), JSON_ARRAY))
 		return error_set(err, ERR_BAD_REQUEST, "metadata.managedFields must be nil");
-	if (is_deeper(config, OBJECT_DEPTH_MAX))
+	if (managed_is_deeper(config, OBJECT_DEPTH_MAX))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the configuration is nested deeper than %d levels",
 				 OBJECT_DEPTH_MAX);
@@ -201,7 +189,7 @@ static struct json *set_client_side(struct applying *x)
 		return NULL;
 	last = last_applied_get(x->arena, x->live);
 	if (!last || !str_eq(json_text_at(last, "apiVersion"), x->kind->api_version) ||
-	    is_deeper(last, OBJECT_DEPTH_MAX) ||
+	    managed_is_deeper(last, OBJECT_DEPTH_MAX) ||
 	    managed_check(x->arena, x->kind->type, last, NULL) < 0)
 		return NULL;
 	set = managed_fields(x->arena, x->kind->type, last);

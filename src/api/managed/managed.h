@@ -69,6 +69,15 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 		  struct managed_applied *ret, struct error *err);
 
 /*
+ * Merges `config` into a copy of `live` as apply does, without managers: fields that config does
+ * not have stay. -ERR_UNTYPED, in upstream's wording, if config does not fit the type, or has a
+ * list, map or object that is owned as a whole: what it does not repeat of it would be lost. `live`
+ * and `config` are not changed.
+ */
+int managed_overlay(struct arena *a, const struct schema_kind *kind, const struct json *live,
+		    const struct json *config, struct json **ret_object, struct error *err);
+
+/*
  * Returns the manager's name: the fieldManager parameter, else the User-Agent up to its first '/',
  * at most 128 bytes, else "unknown".
  */

@@ -207,6 +207,18 @@ static void tree_merge(struct arena *a, struct managed_place place, struct json 
 	managed_items_release(&m.right);
 }
 
+bool managed_is_deeper(const struct json *v, unsigned limit)
+{
+	if (!json_is_container(v))
+		return false;
+	if (limit == 0)
+		return true;
+	JSON_FOREACH (child, v)
+		if (managed_is_deeper(child, limit - 1))
+			return true;
+	return false;
+}
+
 void managed_merge(struct arena *a, const struct schema_type *type, struct json *tree,
 		   const struct json *config)
 {

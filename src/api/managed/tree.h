@@ -25,6 +25,9 @@ struct json *managed_fields(struct arena *a, const struct schema_type *type,
 int managed_check(struct arena *a, const struct schema_type *type, const struct json *tree,
 		  struct error *err);
 
+/* Whether containers are nested deeper than that. */
+bool managed_is_deeper(const struct json *tree, unsigned limit);
+
 /*
  * Merges `config` into `tree`, in place; fields that config does not have stay. List elements that
  * both have get the order of `config`. The result shares only text with `config`.

@@ -18,6 +18,7 @@ struct patching {
 	struct json *doc;
 	struct error *err;
 	size_t work; /* number of members and elements passed */
+	bool untrue; /* a test was not met */
 };
 
 /* The target of an operation: a container and a name or index in it. */
@@ -229,6 +230,12 @@ static bool is_nothing(const struct json *v)
 	return !v || v->type == JSON_NULL;
 }
 
+static int is_untrue(struct patching *p)
+{
+	p->untrue = true;
+	return misfit(p);
+}
+
 static int op_test(struct patching *p, const struct json *op, struct str path)
 {
 	const struct json *expected = json_getz(op, "value");
@@ -238,8 +245,8 @@ static int op_test(struct patching *p, const struct json *op, struct str path)
 	if (path.n && (!place_find(p, path, &at) || !place_get(p, at, &value)))
 		return misfit(p);
 	if (is_nothing(value) || is_nothing(expected))
-		return is_nothing(value) && is_nothing(expected) ? 0 : misfit(p);
-	return json_equal(value, expected) ? 0 : misfit(p);
+		return is_nothing(value) && is_nothing(expected) ? 0 : is_untrue(p);
+	return json_equal(value, expected) ? 0 : is_untrue(p);
 }
 
 static const struct {
@@ -310,9 +317,9 @@ static bool is_too_deep(const struct json *root)
 	return deep;
 }
 
-int patch_json(struct arena *a, struct json **doc, const struct json *patch, struct error *err)
+/* Checks all operations before the first one runs. */
+static int check_patch(const struct json *patch, struct error *err)
 {
-	struct patching p = { .arena = a, .doc = *doc, .err = err };
 	int r;
 
 	if (!json_is(patch, JSON_ARRAY))
@@ -329,10 +336,24 @@ int patch_json(struct arena *a, struct json **doc, const struct json *patch, str
 		return error_set(err, ERR_TOO_LARGE,
 				 "The allowed maximum operations in a JSON patch is %d, got %u",
 				 PATCH_OPS_MAX, patch->n);
+	return 0;
+}
+
+int patch_json_explained(struct arena *a, struct json **doc, const struct json *patch,
+			 struct patch_failure *ret_failure, struct error *err)
+{
+	struct patching p = { .arena = a, .doc = *doc, .err = err };
+	int r = check_patch(patch, err);
+
+	*ret_failure = (struct patch_failure){ 0 };
+	if (r < 0)
+		return r;
 	JSON_FOREACH (op, patch) {
 		r = run_op(&p, op);
-		if (r < 0)
+		if (r < 0) {
+			*ret_failure = (struct patch_failure){ op, p.untrue };
 			return r;
+		}
 		if (p.work > PATCH_WORK_MAX)
 			return error_set(err, ERR_TOO_LARGE,
 					 "the JSON patch takes too many steps; split it into "
@@ -342,4 +363,11 @@ int patch_json(struct arena *a, struct json **doc, const struct json *patch, str
 		return misfit(&p);
 	*doc = p.doc;
 	return 0;
+}
+
+int patch_json(struct arena *a, struct json **doc, const struct json *patch, struct error *err)
+{
+	struct patch_failure ignored;
+
+	return patch_json_explained(a, doc, patch, &ignored, err);
 }

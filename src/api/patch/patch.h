@@ -23,6 +23,15 @@ enum patch_type {
 
 /* Change *doc in place, or replace it. On failure *doc must no longer be used. */
 int patch_json(struct arena *a, struct json **doc, const struct json *patch, struct error *err);
+
+/* The same, and says which operation failed, and whether only because a test was not met. */
+struct patch_failure {
+	const struct json *operation; /* NULL: none; the patch is malformed or too large */
+	bool untrue; /* a test compared with another value */
+};
+int patch_json_explained(struct arena *a, struct json **doc, const struct json *patch,
+			 struct patch_failure *ret_failure, struct error *err);
+
 int patch_merge(struct arena *a, struct json **doc, const struct json *patch, struct error *err);
 
 #endif

@@ -62,9 +62,14 @@ static const struct cel_type *field_type(struct checker *c, const struct cel_exp
 					 const struct cel_type *object, struct str name)
 {
 	const struct cel_field *field = cel_type_field(object, name);
+	const struct cel_type *declared = NULL;
 
 	if (field)
 		return field->type;
+	if (object->message)
+		declared = cel_message_field(object->message, name);
+	if (declared)
+		return declared;
 	cel_issue_add(c->issues, e->offset, "undefined field '%.*s'", STR_ARG(name));
 	return &cel_type_error;
 }

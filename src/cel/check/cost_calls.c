@@ -339,6 +339,7 @@ static const struct row kubernetes[] = {
 	{ "isSemver", of_text },
 	{ "isSorted", of_traversal },
 	{ "join", of_result_twice },
+	{ "jsonpatch.escapeKey", of_text },
 	{ "labelSelector", of_selector },
 	{ "lastIndexOf", of_traversal },
 	{ "lowerAscii", of_text },

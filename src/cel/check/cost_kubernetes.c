@@ -289,6 +289,7 @@ static const struct row {
 	{ "isSorted", traversal },
 	{ "isUnspecified", one },
 	{ "join", cost_kubernetes_join },
+	{ "jsonpatch.escapeKey", url },
 	{ "lastIndexOf", traversal },
 	{ "lowerAscii", part },
 	{ "major", one },

@@ -165,6 +165,8 @@ bool check_resolve_message(struct checker *c, struct str name,
 
 	while (candidates_next(&all, &name)) {
 		*ret_message = cel_wellknown_find(name);
+		if (!*ret_message && c->env->find_message)
+			*ret_message = c->env->find_message(c->arena, name);
 		*ret_type = *ret_message ? &(*ret_message)->type : named_type(c, name);
 		if (*ret_type)
 			return true;

@@ -51,6 +51,12 @@ struct cel_env {
 	size_t nvariables;
 	unsigned flags; /* enum cel_env_flags */
 	struct str container; /* package in which names are resolved first; usually empty */
+	/*
+	 * Returns the message of that name, beyond those of google.protobuf, with `type.message`
+	 * set; or NULL. It may be in the arena, which lives as long as the program. NULL: there are
+	 * none.
+	 */
+	const struct cel_message *(*find_message)(struct arena *a, struct str name);
 	struct cel_budget *budget; /* for compiling; NULL: no limit */
 };
 

@@ -38,6 +38,7 @@ enum cel_type_kind {
 	CEL_TYPE_PARAM, /* a type parameter of an overload's signature, by name: "A" */
 };
 
+struct cel_message; /* see core/wellknown.h */
 struct cel_type;
 
 struct cel_field {
@@ -51,6 +52,8 @@ struct cel_type {
 	const struct cel_type *params[2];
 	const struct cel_field *fields; /* of an object; in byte order of their names */
 	size_t nfields;
+	/* Of an object: how literals of it are made, if the environment declares it; or NULL. */
+	const struct cel_message *message;
 	/*
 	 * In a declaration: the maximum number of characters, bytes, elements or entries of a
 	 * value. 0: unknown; CEL_SIZE_NOTHING: always empty.

@@ -417,6 +417,8 @@ const struct cel_message *cel_wellknown_find(struct str name)
 
 const struct cel_type *cel_message_field(const struct cel_message *m, struct str name)
 {
+	if (m->open)
+		return &cel_dyn;
 	for (size_t i = 0; i < m->nfields; i++) {
 		if (str_eq(m->fields[i].name, name))
 			return m->fields[i].type;
@@ -428,7 +430,8 @@ struct cel_value cel_wellknown_make(struct cel_eval *ev, const struct cel_type *
 				    const struct str *fields, const struct cel_value *values,
 				    size_t n)
 {
-	const struct cel_message *m = cel_wellknown_find(type->name);
+	const struct cel_message *m = type->message ? type->message
+						    : cel_wellknown_find(type->name);
 
 	if (!m)
 		return cel_errorf(ev, "unknown type '%.*s'", STR_ARG(type->name));
@@ -436,5 +439,5 @@ struct cel_value cel_wellknown_make(struct cel_eval *ev, const struct cel_type *
 		if (!cel_message_field(m, fields[i]))
 			return cel_errorf(ev, "no such field: %.*s", STR_ARG(fields[i]));
 	}
-	return n > 0 && m->make ? m->make(ev, m, fields, values, n) : m->empty;
+	return m->make && (n > 0 || type->message) ? m->make(ev, m, fields, values, n) : m->empty;
 }

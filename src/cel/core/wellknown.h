@@ -1,10 +1,11 @@
 /*
- * wellknown - messages of google.protobuf that CEL can represent.
+ * wellknown - messages: those of google.protobuf that CEL can represent, and an environment's.
  *
  *	google.protobuf.Int32Value{value: 1}
  *	google.protobuf.Struct{fields: {'a': 1.0}}
  *
- * Other messages are unknown, since there are no descriptors. A literal yields a CEL value, not a
+ * Other messages are unknown, since there are no descriptors; but an environment may declare
+ * messages of its own (env.h). A literal yields a CEL value, not a
  * message: a wrapper yields the wrapped value, Struct a map, ListValue a list, and Value any JSON
  * value.
  */
@@ -21,7 +22,8 @@ struct cel_message {
 	struct cel_type type;
 	const struct cel_field *fields;
 	size_t nfields;
-	struct cel_value empty; /* without fields */
+	bool open; /* every name is a field of type dyn; `fields` is unused */
+	struct cel_value empty; /* without fields; of an environment's message, `make` is called */
 	/* Makes the value from its fields. */
 	struct cel_value (*make)(struct cel_eval *ev, const struct cel_message *m,
 				 const struct str *fields, const struct cel_value *values,

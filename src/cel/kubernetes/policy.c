@@ -8,6 +8,7 @@
 
 #include "base/json/json.h"
 #include "cel/cel_limits.h"
+#include "cel/kubernetes/mutation.h"
 #include "cel/lib/authz.h"
 #include "cel/lib/libraries.h"
 
@@ -144,7 +145,8 @@ static void init_env(struct policy_env *e, struct cel_policy_options o)
 					       &cel_resource_check_type);
 	v[CEL_POLICY_NAMED] = given(o.named, "variables", o.named);
 	e->env = (struct cel_env){
-		.libraries = cel_libraries_kubernetes,
+		.libraries = o.mutates ? cel_libraries_mutation : cel_libraries_kubernetes,
+		.find_message = o.mutates ? cel_mutation_message : NULL,
 		.variables = v,
 		.nvariables = CEL_POLICY_VARIABLES,
 		.flags = CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE,
@@ -223,6 +225,10 @@ static bool yields(const struct cel_type *type, enum cel_policy_use use)
 		return type->kind == CEL_TYPE_STRING;
 	case CEL_POLICY_ANNOTATION:
 		return type->kind == CEL_TYPE_STRING || type->kind == CEL_TYPE_NULL;
+	case CEL_POLICY_APPLY:
+		return cel_is_object_type(type);
+	case CEL_POLICY_PATCH:
+		return cel_is_patch_type(type);
 	default:
 		return true;
 	}
@@ -236,6 +242,8 @@ const struct cel_program *cel_policy_compile(struct cel_policy_options options, 
 		[CEL_POLICY_CONDITION] = "bool",
 		[CEL_POLICY_MESSAGE] = "string",
 		[CEL_POLICY_ANNOTATION] = "one of [string null_type]",
+		[CEL_POLICY_APPLY] = "Object",
+		[CEL_POLICY_PATCH] = "list(JSONPatch)",
 	};
 	CLEANUP(buf_release) struct buf fault = BUF_INIT(CEL_PROGRAM_MAX);
 	const struct cel_program *program;

@@ -29,6 +29,7 @@ enum cel_policy_variable {
 
 struct cel_policy_options {
 	bool params, authorizer;
+	bool mutates; /* Object{}, JSONPatch{} and jsonpatch.escapeKey() (mutation.h) */
 	const struct cel_type *named; /* type of `variables`, or NULL */
 	struct cel_budget *budget; /* for compiling; NULL: no limit */
 };
@@ -54,6 +55,8 @@ enum cel_policy_use {
 	CEL_POLICY_MESSAGE, /* string */
 	CEL_POLICY_ANNOTATION, /* string or null */
 	CEL_POLICY_VALUE, /* anything: a variable */
+	CEL_POLICY_APPLY, /* Object; with `mutates`, as the next one */
+	CEL_POLICY_PATCH, /* list(JSONPatch) */
 };
 
 /* Returns the program, in the arena, or NULL with upstream's message, in the arena. */

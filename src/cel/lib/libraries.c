@@ -31,6 +31,7 @@ const struct cel_library *const cel_libraries_all[] = {
 	&cel_lib_ip_specification,
 	&cel_lib_cidr,
 	&cel_lib_url,
+	&cel_lib_json_patch,
 	&cel_lib_format,
 	&cel_lib_authz,
 	NULL,
@@ -38,6 +39,12 @@ const struct cel_library *const cel_libraries_all[] = {
 
 const struct cel_library *const cel_libraries_kubernetes[] = {
 	KUBERNETES_LIBRARIES,
+	NULL,
+};
+
+const struct cel_library *const cel_libraries_mutation[] = {
+	KUBERNETES_LIBRARIES,
+	&cel_lib_json_patch,
 	NULL,
 };
 

@@ -35,6 +35,7 @@ extern const struct cel_library cel_lib_ip_kubernetes; /* rejects ::ffff:c0a8:1 
 extern const struct cel_library cel_lib_ip_specification; /* reads it as 192.168.0.1 */
 extern const struct cel_library cel_lib_cidr;
 extern const struct cel_library cel_lib_url;
+extern const struct cel_library cel_lib_json_patch; /* jsonpatch.escapeKey */
 extern const struct cel_library cel_lib_format;
 extern const struct cel_library cel_lib_authz; /* authorizer.group('').resource('pods').. */
 
@@ -42,6 +43,8 @@ extern const struct cel_library cel_lib_authz; /* authorizer.group('').resource(
 extern const struct cel_library *const cel_libraries_all[];
 /* The libraries of Kubernetes 1.37 for new expressions; use with the first three flags of env.h. */
 extern const struct cel_library *const cel_libraries_kubernetes[];
+/* The same with jsonpatch.escapeKey, for mutations. */
+extern const struct cel_library *const cel_libraries_mutation[];
 /* The same with cel.bind, for device selectors. */
 extern const struct cel_library *const cel_libraries_device[];
 

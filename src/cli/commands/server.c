@@ -101,13 +101,13 @@ static const struct flag flags[] = {
 	  .help = "port range for node ports of services" },
 	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
 	  .arg = "NAME",
-	  .help = "admission plugins to enable: AlwaysPullImages, "
+	  .help = "admission plugins to enable: AlwaysPullImages, EventRateLimit, "
 		  "OwnerReferencesPermissionEnforcement, StorageObjectInUseProtection" },
 	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
 	  .arg = "NAME", .help = "admission plugins to disable, such as TaintNodesByCondition" },
 	{ "admission-control-config-file", 0, FLAG_STRING(struct server_options, admission_config),
 	  .arg = "FILE",
-	  .help = "AdmissionConfiguration (YAML) with the defaults and exemptions of PodSecurity" },
+	  .help = "AdmissionConfiguration (YAML) for PodSecurity and EventRateLimit" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",

@@ -217,19 +217,36 @@ static struct str shown_name(const struct admission_request *req, const struct a
 					    : STR("Unknown");
 }
 
-static struct json *denial_details(struct arena *a, const struct schema_kind *k, struct str name,
-				   const char *message)
+static void add_cause(struct arena *a, struct json *causes, struct str message)
 {
-	struct json *details = json_make_object(a), *cause = json_make_object(a);
+	struct json *cause = json_make_object(a);
+
+	attr_put(a, cause, "message", message);
+	json_append(causes, cause);
+}
+
+/* A Status that rejects, without its causes, which it returns. */
+static struct json *denial(struct admission_request *req, const struct schema_kind *k,
+			   struct str name, struct str reason, struct str message, int code)
+{
+	struct arena *a = req->work;
+	struct json *status = json_make_object(a), *details = json_make_object(a);
 	struct json *causes = json_make_array(a);
 
+	attr_put(a, status, "kind", STR("Status"));
+	attr_put(a, status, "apiVersion", STR("v1"));
+	json_setz(status, "metadata", json_make_object(a));
+	attr_put(a, status, "status", STR("Failure"));
+	attr_put(a, status, "message", message);
+	attr_put(a, status, "reason", reason);
 	put_if(a, details, "name", name);
 	put_if(a, details, "group", k->group);
 	attr_put(a, details, "kind", k->resource);
-	attr_put(a, cause, "message", str_from(message));
-	json_append(causes, cause);
 	json_setz(details, "causes", causes);
-	return details;
+	json_setz(status, "details", details);
+	json_put_i64(a, status, "code", code);
+	req->about.status = status;
+	return causes;
 }
 
 int admission_deny(struct admission_request *req, const struct admission_attr *attr,
@@ -239,21 +256,28 @@ int admission_deny(struct admission_request *req, const struct admission_attr *a
 	struct arena *a = req->work;
 	const struct schema_kind *k = attr->kind;
 	struct str name = arena_str(a, shown_name(req, attr));
-	struct json *status = json_make_object(a);
+	struct json *causes;
 
 	message = arena_strdup(a, str_from(message));
 	(void)buf_printf(&text, "%.*s%s%.*s ", STR_ARG(k->resource), k->group.n ? "." : "",
 			 STR_ARG(k->group));
 	(void)print_quoted(&text, name);
 	(void)buf_printf(&text, " is forbidden: %s", message);
-	attr_put(a, status, "kind", STR("Status"));
-	attr_put(a, status, "apiVersion", STR("v1"));
-	json_setz(status, "metadata", json_make_object(a));
-	attr_put(a, status, "status", STR("Failure"));
-	attr_put(a, status, "message", arena_str(a, buf_str(&text)));
-	attr_put(a, status, "reason", str_from(error_reason((int)code)));
-	json_setz(status, "details", denial_details(a, k, name, message));
-	json_put_i64(a, status, "code", error_http_status((int)code));
-	req->about.status = status;
+	causes = denial(req, k, name, str_from(error_reason((int)code)),
+			arena_str(a, buf_str(&text)), error_http_status((int)code));
+	add_cause(a, causes, str_from(message));
 	return error_set(err, code, "%s", message);
+}
+
+int admission_deny_all(struct admission_request *req, const struct admission_attr *attr,
+		       struct str reason, const struct json *texts, struct error *err)
+{
+	struct arena *a = req->work;
+	struct str first = arena_str(a, json_str(json_first(texts)));
+	struct json *causes = denial(req, attr->kind, arena_str(a, shown_name(req, attr)), reason,
+				     first, error_http_status(ERR_FORBIDDEN));
+
+	JSON_FOREACH (it, texts)
+		add_cause(a, causes, arena_str(a, json_str(it)));
+	return error_set(err, ERR_FORBIDDEN, "%.*s", STR_ARG(first));
 }

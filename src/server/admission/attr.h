@@ -40,4 +40,11 @@ struct json *admission_request_tree(struct admission_request *req,
 int admission_deny(struct admission_request *req, const struct admission_attr *attr,
 		   enum error_code code, const char *message, struct error *err);
 
+/*
+ * Rejects the write as upstream's mutating policies do. The Status has HTTP code 403 and that
+ * reason. Its message is the first of the texts, and all are its causes.
+ */
+int admission_deny_all(struct admission_request *req, const struct admission_attr *attr,
+		       struct str reason, const struct json *texts, struct error *err);
+
 #endif

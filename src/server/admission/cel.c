@@ -176,6 +176,11 @@ void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 	arena_init_in(&c->kept, CEL_SCRATCH_MAX, c->kept_block, sizeof(c->kept_block));
 }
 
+void admission_cel_renew(struct admission_cel *c)
+{
+	c->views = NULL;
+}
+
 void admission_cel_end(struct admission_cel *c)
 {
 	arena_release(&c->scratch);

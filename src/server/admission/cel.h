@@ -71,6 +71,9 @@ void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 			 const struct admission_attr *attr);
 void admission_cel_end(struct admission_cel *c);
 
+/* The trees of c->attr are other ones now. */
+void admission_cel_renew(struct admission_cel *c);
+
 /*
  * The variables that the following expressions see. admission_cel_run() begins a run with them
  * and frees the results of the previous run.

@@ -12,7 +12,7 @@
 #include "base/yaml/yaml.h"
 
 /* Upstream's plugins that have a configuration, as far as there is something to configure. */
-static const struct str configurable[] = { STR("PodSecurity") };
+static const struct str configurable[] = { STR("EventRateLimit"), STR("PodSecurity") };
 
 /* --- checking ----------------------------------------------------------------------- */
 

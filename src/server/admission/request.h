@@ -59,7 +59,8 @@ struct admission_request {
 
 	/* --- progress: set by plugins/table.c ----------------------------------------- */
 	enum admission_op op;
-	bool reinvoke; /* a webhook changed the object: all mutating plugins run once more ... */
+	/* A webhook or a policy changed the object: all mutating plugins run once more ... */
+	bool reinvoke;
 	bool reinvoking; /* ... and this is that second run */
 
 	/* --- results: set by the plugins ---------------------------------------------- */

@@ -19,6 +19,7 @@ struct authn;
 struct authz;
 struct custom;
 struct device_holds;
+struct event_limits;
 struct flow;
 struct http_server;
 struct identity;
@@ -36,6 +37,8 @@ struct server_metrics;
 struct server_wait;
 struct service_accounts;
 struct services;
+struct slis;
+struct storage_watch;
 struct tls;
 struct tokens;
 struct ui_sessions;
@@ -69,7 +72,11 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors **selectors; /* one for each loop, which alone uses it */
 	struct admission_policies *policies; /* that writes must satisfy */
+	struct admission_policies *mutating_policies; /* that change them */
 	struct security *security; /* PodSecurity: its configuration and metrics */
+	struct event_limits *event_limits; /* of EventRateLimit; NULL: no limits */
+	struct slis *slis; /* counts health checks, for /metrics/slis */
+	struct storage_watch *storage_watch; /* tidies StorageVersions soon after they change */
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */

@@ -11,6 +11,7 @@
 #include "server/core/parts.h"
 #include "server/front/oidc.h"
 #include "server/gate/health.h"
+#include "server/gate/slis.h"
 #include "server/http/exchange.h"
 #include "server/http/reply.h"
 #include "server/publish/catalogue.h"
@@ -57,18 +58,31 @@ static void handle_version(struct exchange *x)
 	reply_text(x, 200, STR("application/json"), buf_str(&out));
 }
 
-static void handle_metrics(struct exchange *x)
+static void reply_metrics(struct exchange *x, int printed, const struct buf *out)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT(METRICS_TEXT_MAX);
 	struct error err;
 
-	if (metrics_print(x->server->metrics, &out) < 0) {
+	if (printed < 0) {
 		(void)error_set(&err, ERR_TOO_LARGE, "metrics take more than %lu bytes",
 				METRICS_TEXT_MAX);
 		reply_error(x, &err, NULL);
 		return;
 	}
-	reply_text(x, 200, STR("text/plain; version=0.0.4; charset=utf-8"), buf_str(&out));
+	reply_text(x, 200, STR("text/plain; version=0.0.4; charset=utf-8"), buf_str(out));
+}
+
+static void handle_metrics(struct exchange *x)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(METRICS_TEXT_MAX);
+
+	reply_metrics(x, metrics_print(x->server->metrics, &out), &out);
+}
+
+static void handle_slis(struct exchange *x)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(METRICS_TEXT_MAX);
+
+	reply_metrics(x, slis_print(x->server->slis, &out), &out);
 }
 
 /* The list of paths at the root, for a browser or a person with curl. */
@@ -77,7 +91,8 @@ static void handle_root(struct exchange *x)
 	const char *text = arena_printf(
 		x->arena,
 		"{\"paths\":[\"/.well-known/openid-configuration\",\"/api\",\"/apis\",\"/healthz\","
-		"\"/livez\",\"/metrics\",\"/openapi/v2\",\"/openapi/v3\",\"/openid/v1/jwks\","
+		"\"/livez\",\"/metrics\",\"/metrics/slis\",\"/openapi/v2\",\"/openapi/v3\",\"/"
+		"openid/v1/jwks\","
 		"\"/readyz\",%s\"/version\"]}\n",
 		x->server->sessions ? "\"/ui/\"," : "");
 
@@ -90,6 +105,7 @@ static const struct {
 } routes[] = {
 	{ { "/version", 8 }, handle_version },
 	{ { "/metrics", 8 }, handle_metrics },
+	{ { "/metrics/slis", 13 }, handle_slis },
 	{ { "/.well-known/openid-configuration", 33 }, oidc_configuration },
 	{ { "/openid/v1/jwks", 15 }, oidc_keys },
 	{ { "/", 1 }, handle_root },

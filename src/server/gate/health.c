@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "server/core/parts.h"
+#include "server/gate/slis.h"
 #include "server/http/exchange.h"
 
 enum {
@@ -22,6 +23,7 @@ struct health {
 	struct exchange *x;
 	struct error state; /* code ERR_OK: healthy */
 	unsigned set; /* which endpoint: IN_* */
+	const char *endpoint; /* its name */
 	struct str only; /* run only the check of this name; empty: all */
 	bool verbose;
 	struct str exclude[16];
@@ -118,15 +120,17 @@ static bool run_check(struct health *h, const struct check *c, struct buf *out)
 		return true;
 	}
 	if (c->run(h, &err) < 0) {
+		slis_count(h->x->server->slis, c->name, h->endpoint, false);
 		/* Reasons go only to the log and to verbose replies for users who may see them. */
 		(void)buf_printf(out, "[-]%s failed: %s\n", c->name, err.msg);
 		return false;
 	}
+	slis_count(h->x->server->slis, c->name, h->endpoint, true);
 	(void)buf_printf(out, "[+]%s ok\n", c->name);
 	return true;
 }
 
-static void health_answer(struct health *h, const char *name)
+static void health_answer(struct health *h)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
 	struct exchange *x = h->x;
@@ -150,11 +154,11 @@ static void health_answer(struct health *h, const char *name)
 					 STR_ARG(h->exclude[i]));
 	}
 	if (!well) {
-		(void)buf_printf(&out, "%s check failed\n", name);
+		(void)buf_printf(&out, "%s check failed\n", h->endpoint);
 		reply_text(x, 500, STR("text/plain; charset=utf-8"), buf_str(&out));
 		return;
 	}
-	(void)buf_printf(&out, "%s check passed\n", name);
+	(void)buf_printf(&out, "%s check passed\n", h->endpoint);
 	reply_text(x, 200, STR("text/plain; charset=utf-8"),
 		   h->verbose ? buf_str(&out) : STR("ok"));
 }
@@ -169,10 +173,7 @@ static void ask_state(struct state *st, struct job *j)
 
 static void health_finish(struct exchange *x)
 {
-	struct str rest;
-	int at = find_endpoint(x->stream->in.path, &rest);
-
-	health_answer(x->data, endpoints[at].name);
+	health_answer(x->data);
 }
 
 static void read_query(struct health *h)
@@ -194,6 +195,7 @@ void health_handle(struct exchange *x)
 
 	h->x = x;
 	h->set = endpoints[at].in;
+	h->endpoint = endpoints[at].name;
 	x->data = h;
 	read_query(h);
 	if (atomic_load(&x->server->ready)) {

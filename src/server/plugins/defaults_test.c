@@ -97,7 +97,7 @@ static void a_plugin_can_be_switched(void **state)
 	struct verb_world *w = *state;
 	struct admission *a = &w->admission;
 	const char *const on[] = { "TaintNodesByCondition" }, *const bad[] = { "Foo" };
-	const char *const lacking[] = { "EventRateLimit" }, *const fixed[] = {
+	const char *const lacking[] = { "ImagePolicyWebhook" }, *const fixed[] = {
 		"NamespaceLifecycle"
 	};
 	struct server_opts opts = { .disable_admission_plugins = on,
@@ -116,7 +116,7 @@ static void a_plugin_can_be_switched(void **state)
 			    "node.kubernetes.io/not-ready");
 	opts.enable_admission_plugins = lacking;
 	assert_int_equal(admission_configure(a, &opts, &err), -ERR_INVALID);
-	assert_non_null(strstr(err.msg, "upstream's plugin EventRateLimit is not implemented"));
+	assert_non_null(strstr(err.msg, "upstream's plugin ImagePolicyWebhook is not implemented"));
 	opts = (struct server_opts){ .disable_admission_plugins = lacking,
 				     .ndisable_admission_plugins = 1 };
 	assert_int_equal(admission_configure(a, &opts, &err), 0);

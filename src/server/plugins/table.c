@@ -11,12 +11,14 @@
 #include "server/plugins/authz.h"
 #include "server/plugins/defaults.h"
 #include "server/plugins/devices.h"
+#include "server/plugins/event_limits.h"
 #include "server/plugins/limits.h"
 #include "server/plugins/priority.h"
 #include "server/plugins/pull.h"
 #include "server/plugins/quota.h"
 #include "server/plugins/workloads.h"
 #include "server/policies/admit.h"
+#include "server/policies/mutate.h"
 #include "server/security/admit.h"
 #include "server/services/admit.h"
 #include "server/webhooks/webhooks.h"
@@ -86,6 +88,9 @@ static const struct plugin {
 	  admit_priority_concerns, NULL, admit_priority_class, .draft = DRAFT_ASKS },
 	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_defaults_concerns, admit_toleration_seconds, NULL, .draft = DRAFT_RUNS },
+	{ "EventRateLimit", STR(""), STR("events"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_events_concerns, NULL, admit_events, .off = true, .blind = true,
+	  .draft = DRAFT_ASKS },
 	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_storage_class, NULL, .draft = DRAFT_RUNS },
 	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
@@ -104,6 +109,9 @@ static const struct plugin {
 	  admit_certificate, .own = true },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  admit_rbac, .own = true, .draft = DRAFT_ASKS },
+	{ "MutatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE | ADMIT_CONNECT,
+	  admit_mutation_concerns, admit_mutation, NULL, .draft = DRAFT_ASKS,
+	  .matches = admit_mutation_match },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
 	  webhooks_mutate, webhooks_mutate_deletion, .draft = DRAFT_ASKS,
 	  .matches = webhooks_mutate_match },
@@ -221,7 +229,7 @@ bool admission_draft_stands(struct admission_request *req, const struct json *ol
 
 /* --- phase one -------------------------------------------------------------------- */
 
-/* After a webhook changed the object, all plugins run once more, as upstream. */
+/* After a webhook or a policy changed the object, all plugins run once more, as upstream. */
 static int mutate(struct admission_request *req, const struct json *old, struct json *object,
 		  bool foreign, struct error *err)
 {
@@ -248,6 +256,14 @@ bool admission_switch(struct admission *a, struct str name, bool on)
 		found = true;
 	}
 	return found;
+}
+
+bool admission_is_on(const struct admission *a, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plugins); i++)
+		if (strcmp(plugins[i].name, name) == 0)
+			return a->said[i] ? a->said[i] > 0 : !plugins[i].off;
+	return false;
 }
 
 const char *admission_plugin(size_t i)

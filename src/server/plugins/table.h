@@ -43,6 +43,9 @@ int admission_configure(struct admission *a, const struct server_opts *opts, str
 /* Switches a plugin on or off. Returns false if no plugin of upstream has that name. */
 bool admission_switch(struct admission *a, struct str name, bool on);
 
+/* Whether that plugin is on. */
+bool admission_is_on(const struct admission *a, const char *name);
+
 /* The name of plugin number `i`. NULL if upstream has no such plugin; "" after the last one. */
 const char *admission_plugin(size_t i);
 

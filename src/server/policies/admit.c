@@ -292,34 +292,12 @@ static void publish_failures(struct asking *q)
 
 /* --- policies ----------------------------------------------------------------------- */
 
-/* Removes the parts of a namespace that expressions must not see. */
-static void prune_namespace(struct json *tree)
-{
-	static const char *const hidden[] = { "selfLink", "managedFields", "ownerReferences" };
-	struct json *meta = json_getz(tree, "metadata");
-
-	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
-		json_remove(meta, str_from(hidden[i]));
-	json_remove(tree, STR("apiVersion"));
-	json_remove(tree, STR("kind"));
-}
-
 /* Looked up once, and only if there is something to evaluate. */
 static const struct json *namespace_object(struct asking *q)
 {
-	const struct object *o = NULL;
-	struct json *tree;
-
-	if (q->knows_namespace)
-		return q->namespace_object;
+	if (!q->knows_namespace)
+		q->namespace_object = admission_namespace_object(q->req, q->attr, q->ahead);
 	q->knows_namespace = true;
-	if (q->attr->kind->flags & SCHEMA_NAMESPACED)
-		o = q->ahead ? q->ahead->ns
-			     : resource_tip(state_namespaces(q->req->state), STR(""), q->attr->ns);
-	if (o && object_tree(o, q->req->write->arena, &tree, NULL) == 0) {
-		prune_namespace(tree);
-		q->namespace_object = tree;
-	}
 	return q->namespace_object;
 }
 
@@ -401,12 +379,6 @@ static void ask_all(struct asking *q, const struct admission_active *active)
 	admission_cel_end(&q->cel);
 }
 
-static bool is_exempt(const struct schema_kind *k)
-{
-	return (k->flags & SCHEMA_REVIEW) ||
-	       (admission_is_exempt(k) && str_find(k->kind, STR("AdmissionPolicy")) >= 0);
-}
-
 /* --- drafts ------------------------------------------------------------------------- */
 
 static void drop_policies(void *active)
@@ -438,7 +410,7 @@ void admit_policy_draft(struct admission_request *req, const struct object *ns,
 	struct admission_active *active;
 	struct admission_verdict *v;
 
-	if (!req->server->policies || is_exempt(req->path_kind))
+	if (!req->server->policies || admission_policies_exempt(req->path_kind))
 		return;
 	active = admission_policies_look(req->server->policies, req->looks->lane);
 	if (!active)
@@ -471,7 +443,7 @@ bool admit_policy_concerns(const struct admission_request *req)
 	struct admission_policies *all = req->server->policies;
 
 	return all && admission_active_any(admission_policies_now(all)) &&
-	       !is_exempt(req->path_kind);
+	       !admission_policies_exempt(req->path_kind);
 }
 
 static int decide(struct admission_request *req, const struct admission_active *now,

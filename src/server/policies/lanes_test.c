@@ -137,7 +137,7 @@ static void scene_init(struct scene *s, struct object *v[3])
 		     "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
 		     "\"default\"}}");
 	s->server.policies = &s->policies;
-	admission_policies_init(&s->policies, LANES, log_null());
+	admission_policies_init(&s->policies, ADMISSION_VALIDATING, LANES, log_null());
 	notify(s, 0, v[0]);
 	notify(s, 1, v[2]);
 }

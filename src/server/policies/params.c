@@ -1,5 +1,6 @@
 /*
- * Parameters of policies: objects of any served kind, compiled-in or custom, from the state.
+ * What expressions see beside the write: parameters, which are objects of any served kind,
+ * compiled-in or custom, and the namespace; from the state.
  */
 #include "server/admission/request.h"
 #include "server/core/parts.h"
@@ -157,4 +158,34 @@ int admission_params(struct admission_request *req, const struct schema_kind *ki
 				 "no params found for policy binding with `Deny` "
 				 "parameterNotFoundAction");
 	return 0;
+}
+
+/* --- namespaces --------------------------------------------------------------------- */
+
+/* Removes the parts of a namespace that expressions must not see. */
+static void prune_namespace(struct json *tree)
+{
+	static const char *const hidden[] = { "selfLink", "managedFields", "ownerReferences" };
+	struct json *meta = json_getz(tree, "metadata");
+
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		json_remove(meta, str_from(hidden[i]));
+	json_remove(tree, STR("apiVersion"));
+	json_remove(tree, STR("kind"));
+}
+
+const struct json *admission_namespace_object(struct admission_request *req,
+					      const struct admission_attr *attr,
+					      const struct admission_ahead *ahead)
+{
+	const struct object *o = NULL;
+	struct json *tree;
+
+	if (attr->kind->flags & SCHEMA_NAMESPACED)
+		o = ahead ? ahead->ns
+			  : resource_tip(state_namespaces(req->state), STR(""), attr->ns);
+	if (!o || object_tree(o, req->write->arena, &tree, NULL) < 0)
+		return NULL;
+	prune_namespace(tree);
+	return tree;
 }

@@ -90,6 +90,26 @@ static void compile_annotations(struct admission_policy *p, const struct json *l
 	p->annotations = (struct admission_exprs){ v, n };
 }
 
+static void compile_mutations(struct admission_policy *p, const struct json *list,
+			      struct cel_policy_options options)
+{
+	struct admission_mutation *v = ARENA_ARRAY(&p->arena, struct admission_mutation,
+						   json_count(list) + 1);
+
+	options.mutates = true;
+	p->mutations = v;
+	JSON_FOREACH (it, list) {
+		const struct json *part;
+
+		v->applies = str_eqz(json_text_at(it, "patchType"), "ApplyConfiguration");
+		part = json_getz(it, v->applies ? "applyConfiguration" : "jsonPatch");
+		v->expr = admission_expr(&p->arena, STR(""), json_text_at(part, "expression"),
+					 options, v->applies ? CEL_POLICY_APPLY : CEL_POLICY_PATCH);
+		v++;
+		p->nmutations++;
+	}
+}
+
 static struct admission_policy *policy_alloc(void)
 {
 	struct admission_policy *p = XNEW(struct admission_policy);
@@ -126,6 +146,8 @@ static struct admission_policy *policy_new(const struct json *tree)
 	compile_variables(p, json_getz(spec, "variables"), &options);
 	compile_validations(p, json_getz(spec, "validations"), options);
 	compile_annotations(p, json_getz(spec, "auditAnnotations"), options);
+	compile_mutations(p, json_getz(spec, "mutations"), options);
+	p->reinvoked = str_eqz(json_text_at(spec, "reinvocationPolicy"), "IfNeeded");
 	return p;
 }
 
@@ -405,6 +427,12 @@ const struct admission_active *admission_policies_now(struct admission_policies 
 	return atomic_load_explicit(&all->active, memory_order_relaxed);
 }
 
+bool admission_policies_exempt(const struct schema_kind *k)
+{
+	return (k->flags & SCHEMA_REVIEW) ||
+	       (admission_is_exempt(k) && str_find(k->kind, STR("AdmissionPolicy")) >= 0);
+}
+
 bool admission_active_any(const struct admission_active *a)
 {
 	return a->n > 0 || a->unreadable;
@@ -426,10 +454,13 @@ struct admission_active *admission_policies_look(struct admission_policies *all,
 
 /* --- life cycle --------------------------------------------------------------------- */
 
-void admission_policies_init(struct admission_policies *all, size_t nlanes, const struct log *log)
+void admission_policies_init(struct admission_policies *all, enum admission_policy_type type,
+			     size_t nlanes, const struct log *log)
 {
 	const struct str group = STR("admissionregistration.k8s.io");
+	bool mutating = type == ADMISSION_MUTATING;
 
+	all->type = type;
 	all->log = log;
 	omap_init(&all->policies);
 	omap_init(&all->bindings);
@@ -437,17 +468,22 @@ void admission_policies_init(struct admission_policies *all, size_t nlanes, cons
 	all->nunreadable = 0;
 	all->reclaim = reclaim_new(nlanes);
 	atomic_init(&all->active, active_new(all));
-	all->observers[0] = (struct state_observer){ .group = group,
-						     .resource = STR("validatingadmissionpolicies"),
-						     .changed = on_policy,
-						     .reset = reset_policies,
-						     .arg = all };
-	all->observers[1] = (struct state_observer){ .group = group,
-						     .resource = STR(
-							     "validatingadmissionpolicybindings"),
-						     .changed = on_binding,
-						     .reset = reset_bindings,
-						     .arg = all };
+	all->observers[0] = (struct state_observer){
+		.group = group,
+		.resource = mutating ? STR("mutatingadmissionpolicies")
+				     : STR("validatingadmissionpolicies"),
+		.changed = on_policy,
+		.reset = reset_policies,
+		.arg = all
+	};
+	all->observers[1] = (struct state_observer){
+		.group = group,
+		.resource = mutating ? STR("mutatingadmissionpolicybindings")
+				     : STR("validatingadmissionpolicybindings"),
+		.changed = on_binding,
+		.reset = reset_bindings,
+		.arg = all
+	};
 }
 
 void admission_policies_release(struct admission_policies *all)
@@ -497,7 +533,8 @@ int admission_policies_check(const struct admission_policies *all, struct error 
 	policy = unreadable_policy(all);
 	name = policy.n ? policy : unreadable_binding(all);
 	return error_set(err, ERR_FORBIDDEN,
-			 "not yet ready to handle request: ValidatingAdmissionPolicy%s \"%.*s\" "
-			 "cannot be read",
+			 "not yet ready to handle request: %sAdmissionPolicy%s \"%.*s\" cannot be "
+			 "read",
+			 all->type == ADMISSION_MUTATING ? "Mutating" : "Validating",
 			 policy.n ? "" : "Binding", STR_ARG(name));
 }

@@ -1,7 +1,8 @@
 /*
  * admission_policy - the cluster's admission policies, compiled, with their bindings.
  *
- * Follows policies and bindings at the state. A policy is compiled when it is created or changed;
+ * There is one for ValidatingAdmissionPolicies, and one for MutatingAdmissionPolicies. It follows
+ * policies and bindings at the state. A policy is compiled when it is created or changed;
  * without a binding it has no effect. Both are evaluated in name order.
  *
  * Policies, bindings and the set of those in effect are immutable and reference-counted. After a
@@ -23,12 +24,20 @@ struct reclaim;
 
 enum { ADMISSION_POLICY_OBSERVERS = 2 };
 
+enum admission_policy_type { ADMISSION_VALIDATING, ADMISSION_MUTATING };
+
 /* One expression that must be true. */
 struct admission_validation {
 	struct admission_expr expr;
 	struct admission_expr message_expr; /* no program and no fault: absent */
 	struct str message; /* trimmed; n 0: absent */
 	enum error_code reason;
+};
+
+/* One change of a mutating policy. */
+struct admission_mutation {
+	struct admission_expr expr;
+	bool applies; /* yields an apply configuration; otherwise a JSON patch */
 };
 
 enum admission_action { ADMISSION_DENY = 1, ADMISSION_WARN = 2, ADMISSION_AUDIT = 4 };
@@ -60,6 +69,9 @@ struct admission_policy {
 	struct admission_exprs conditions, variables, annotations;
 	const struct admission_validation *validations;
 	size_t nvalidations;
+	const struct admission_mutation *mutations;
+	size_t nmutations;
+	bool reinvoked; /* reinvocationPolicy: IfNeeded */
 };
 
 /* A policy with the bindings that name it, by name. */
@@ -81,6 +93,7 @@ struct admission_active {
 };
 
 struct admission_policies {
+	enum admission_policy_type type;
 	const struct log *log;
 	struct omap policies, bindings; /* by name */
 	struct state_observer observers[ADMISSION_POLICY_OBSERVERS];
@@ -94,8 +107,9 @@ struct admission_policies {
 	struct reclaim *reclaim; /* for `active` */
 };
 
-/* For ValidatingAdmissionPolicies and their bindings. The log is borrowed. */
-void admission_policies_init(struct admission_policies *p, size_t nlanes, const struct log *log);
+/* For the policies of that type and their bindings. The log is borrowed. */
+void admission_policies_init(struct admission_policies *p, enum admission_policy_type type,
+			     size_t nlanes, const struct log *log);
 void admission_policies_release(struct admission_policies *p);
 
 /* The policies in effect. Borrowed until control returns to the loop. */
@@ -111,6 +125,9 @@ bool admission_active_any(const struct admission_active *a);
 struct admission_active *admission_policies_look(struct admission_policies *p, size_t lane);
 void admission_active_unref(struct admission_active *a); /* on any thread; NULL allowed */
 
+/* Whether policies do not apply to the kind: it is one of policies or bindings, or not stored. */
+bool admission_policies_exempt(const struct schema_kind *kind);
+
 /* -ERR_FORBIDDEN if a policy or binding cannot be read, because nobody knows what it forbids. */
 int admission_policies_check(const struct admission_policies *p, struct error *err);
 
@@ -121,6 +138,14 @@ struct admission_ahead {
 	const struct object *ns; /* the namespace of the write; NULL: none */
 	bool unsure; /* the state has to evaluate */
 };
+
+/*
+ * The namespace of the write as expressions see it, in the write's arena; NULL if it has none.
+ * `ahead` is NULL on the state's loop.
+ */
+const struct json *admission_namespace_object(struct admission_request *req,
+					      const struct admission_attr *attr,
+					      const struct admission_ahead *ahead);
 
 /* Whether the kind of the policy's parameters is compiled in, or it has none. On any loop. */
 bool admission_param_is_built_in(const struct admission_policy *p);

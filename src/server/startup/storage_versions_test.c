@@ -13,6 +13,7 @@
 
 #include "net/sim/sim.h"
 #include "server/startup/identity.h"
+#include "server/startup/storage_watch.h"
 #include "server/testing/state_fake.h"
 #include "server/testing/verb_world.h"
 
@@ -206,6 +207,43 @@ static void a_server_that_keeps_losing_the_race_reports_it(void **state)
 	fake_store_fail(f->world.server.store, 0, ERR_CONFLICT);
 }
 
+static bool is_gone(void *arg)
+{
+	struct fixture *f = arg;
+	struct resource *r = state_resource(f->world.server.state,
+					    schema_find_resource(STR("internal.apiserver.k8s.io"),
+								 STR("v1alpha1"),
+								 STR("storageversions")));
+
+	return !resource_get(r, STR(""), STR("example.com.foos"));
+}
+
+static bool is_there(void *arg)
+{
+	return !is_gone(arg);
+}
+
+/* Nobody waits ten minutes for it, and many changes are one run. */
+static void a_record_of_nobody_goes_soon_after_it_was_written(void **state)
+{
+	struct fixture *f = *state;
+	struct storage_watch *w = storage_watch_new(&f->world.server);
+	struct state_observer observer = storage_watch_observer(w);
+	struct resource *r = state_resource(f->world.server.state,
+					    schema_find_resource(STR("internal.apiserver.k8s.io"),
+								 STR("v1alpha1"),
+								 STR("storageversions")));
+
+	put_record(f, "example.com.foos", "nobody");
+	assert_true(sim_run_until(f->world.sim, is_there, f, 1000));
+	for (int i = 0; i < 3; i++)
+		observer.changed(observer.arg, resource_get(r, STR(""), STR("example.com.foos")),
+				 NULL);
+	assert_true(sim_run_until(f->world.sim, is_gone, f, 3 * STORAGE_WATCH_MS));
+	storage_watch_stop(w);
+	storage_watch_free(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -217,6 +255,7 @@ int main(void)
 		TEST(records_of_other_kinds_lose_who_is_gone),
 		TEST(a_server_that_lost_a_race_reads_again),
 		TEST(a_server_that_keeps_losing_the_race_reports_it),
+		TEST(a_record_of_nobody_goes_soon_after_it_was_written),
 	};
 
 	return cmocka_run_group_tests_name("server/storage_versions", tests, NULL, NULL);

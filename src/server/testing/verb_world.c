@@ -112,7 +112,7 @@ static bool verb_world_is_ready(void *arg)
 static void gather_observers(struct verb_world *w, struct state_opts *opts)
 {
 	struct server *s = &w->server;
-	const struct admission_policies *policies = s->policies;
+	const struct admission_policies *policies = s->policies, *mutating = s->mutating_policies;
 	size_t n, nhooks;
 	const struct state_observer *custom = custom_observers(s->custom, &n), *hooks;
 	struct state_observer *at;
@@ -122,7 +122,7 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 	assert_int_equal(webhooks_new(s, &s->webhooks, &err), 0);
 	hooks = webhooks_observers(s->webhooks, &nhooks);
 	s->holds = device_holds_new();
-	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS +
+	opts->nobservers = n + nhooks + 2UL * ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS +
 			   DEVICE_HOLDS_OBSERVERS;
 	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(at, custom, n * sizeof(*custom));
@@ -130,6 +130,8 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 	memcpy(at, hooks, nhooks * sizeof(*hooks));
 	at += nhooks;
 	memcpy(at, policies->observers, sizeof(policies->observers));
+	at += ADMISSION_POLICY_OBSERVERS;
+	memcpy(at, mutating->observers, sizeof(mutating->observers));
 	at += ADMISSION_POLICY_OBSERVERS;
 	services_observe(s->services, at);
 	device_holds_observe(s->holds, at + SERVICES_OBSERVERS);
@@ -154,7 +156,10 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
 	w->server.policies = XNEW(struct admission_policies);
-	admission_policies_init(w->server.policies, 2, w->server.opts.log);
+	admission_policies_init(w->server.policies, ADMISSION_VALIDATING, 2, w->server.opts.log);
+	w->server.mutating_policies = XNEW(struct admission_policies);
+	admission_policies_init(w->server.mutating_policies, ADMISSION_MUTATING, 2,
+				w->server.opts.log);
 	gather_observers(w, &opts);
 	w->server.quotas = quotas_new(&w->server);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
@@ -246,6 +251,8 @@ void verb_world_release(struct verb_world *w)
 	custom_free(w->server.custom);
 	admission_policies_release(w->server.policies);
 	free(w->server.policies);
+	admission_policies_release(w->server.mutating_policies);
+	free(w->server.mutating_policies);
 	quotas_free(w->server.quotas);
 	state_free(w->server.state);
 	webhooks_free(w->server.webhooks);

@@ -7,10 +7,10 @@
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "server/admission/attr.h"
+#include "server/admission/form.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/http/audit.h"
-#include "server/server_limits.h"
 #include "server/webhooks/webhooks_impl.h"
 
 /* A write and the webhooks of one type. */
@@ -244,15 +244,6 @@ static int dispatch_judge(struct dispatch *d, const struct webhook *h, size_t in
 
 /* --- mutating --------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct json *object)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(WEBHOOK_REVIEW_MAX);
-
-	if (object)
-		(void)json_print(&text, object, NULL);
-	return hash_bytes(buf_str(&text), hash_process_seed());
-}
-
 /* The object has changed: webhooks that were called before and want to know are called again. */
 static void require_again(struct webhook_rounds *r, size_t n)
 {
@@ -270,7 +261,7 @@ static struct webhook_rounds *begin_round(struct dispatch *d)
 	if (!d->req->reinvoking) {
 		r->invoked = ARENA_ARRAY(d->req->write->arena, bool, n + 1);
 		r->again = ARENA_ARRAY(d->req->write->arena, bool, n + 1);
-	} else if (hash_of(d->object) != r->left) {
+	} else if (admission_hash(d->object) != r->left) {
 		require_again(r, n); /* a built-in plugin changed it */
 	}
 	return r;
@@ -294,6 +285,25 @@ static void note_mutation(struct dispatch *d, const struct webhook *h, size_t in
 		      buf_str(&value));
 }
 
+/* Applies a patch to the shown object, and takes the result. */
+static int take_doc(struct dispatch *d, const struct schema_kind *kind, struct json *shown,
+		    const struct json *patch, bool *ret_changed, struct error *err)
+{
+	struct str version = json_text_at(shown, "apiVersion"), name = json_text_at(shown, "kind");
+	struct arena *a = d->req->write->arena;
+	struct json *doc = shown;
+	int r;
+
+	r = patch_json(a, &doc, patch, err);
+	if (r == 0 && json_is(doc, JSON_OBJECT)) {
+		json_put_str(a, doc, "apiVersion", version);
+		json_put_str(a, doc, "kind", name);
+	}
+	if (r == 0)
+		r = admission_take(d->req, &d->attr, kind, doc, d->object, ret_changed, err);
+	return r < 0 ? error_recode(err, ERR_INTERNAL) : 0;
+}
+
 static int take_patch(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 		      struct json *shown, const struct json *patch, bool *ret_changed,
 		      struct error *err)
@@ -308,7 +318,7 @@ static int take_patch(struct dispatch *d, const struct webhook *h, const struct 
 				 "admission webhook \"%.*s\" attempted to modify the object, which "
 				 "is not supported for this operation",
 				 STR_ARG(h->name));
-	r = webhook_form_patch(d->req, &d->attr, kind, shown, patch, d->object, ret_changed, err);
+	r = take_doc(d, kind, shown, patch, ret_changed, err);
 	if (r < 0)
 		return error_wrap(err, r, "the patch of admission webhook \"%.*s\" does not apply",
 				  STR_ARG(h->name));
@@ -328,7 +338,7 @@ static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
 	r = is_asked(d, h, &kind, err);
 	if (r <= 0 || (d->req->reinvoking && !rounds->again[index]))
 		return r;
-	r = d->object ? webhook_form_show(d->req, &d->attr, kind, &shown, err) : 0;
+	r = d->object ? admission_show(d->req, &d->attr, kind, &shown, err) : 0;
 	if (r == 0)
 		r = dispatch_ask(d, h, kind, shown, &answer, err);
 	if (r < 0)
@@ -364,7 +374,7 @@ static int mutate(struct admission_request *req, const struct json *old, struct 
 	while (r >= 0 && (h = next_hook(d.set, &at)))
 		r = mutate_by(&d, h, at.index, rounds, err);
 	if (r >= 0 && req->reinvoke)
-		rounds->left = hash_of(d.object);
+		rounds->left = admission_hash(d.object);
 	return MIN(r, 0);
 }
 

@@ -71,20 +71,6 @@ struct webhook_rounds {
 };
 struct webhook_rounds *webhook_rounds(struct admission_request *req);
 
-/* --- objects (webhooks/form.c) ------------------------------------------------------ */
-
-/*
- * The object of a write as a mutating webhook sees it: a copy in the version that matched. A new
- * object lacks the fields that only the server sets, and a generated name.
- */
-int webhook_form_show(struct admission_request *req, const struct admission_attr *attr,
-		      const struct schema_kind *kind, struct json **ret_shown, struct error *err);
-
-/* Applies a patch to the copy and updates `object` from the result. */
-int webhook_form_patch(struct admission_request *req, const struct admission_attr *attr,
-		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
-		       struct json *object, bool *ret_changed, struct error *err);
-
 /* --- counting (webhooks/metrics.c) ------------------------------------------------- */
 
 int webhook_metrics_new(struct webhooks *w, struct error *err);

@@ -1,14 +1,17 @@
 /*
- * The objects that webhooks see, and the results of their patches. Upstream shows an object
- * before the server sets its uid and times. Here it has them already, so they are removed before,
- * and restored after the patch, which therefore cannot change them. Nor can it change
+ * The objects that webhooks and policies see, and the results of their patches. Upstream shows an
+ * object before the server sets its uid and times. Here it has them already, so they are removed
+ * before, and restored after the patch, which therefore cannot change them. Nor can it change
  * managedFields.
  */
+#include "server/admission/form.h"
+
 #include "api/write/scale.h"
+#include "base/core/map.h"
 #include "server/admission/attr.h"
 #include "server/admission/request.h"
 #include "server/request/connect_options.h"
-#include "server/webhooks/webhooks_impl.h"
+#include "server/server_limits.h"
 
 /* Fields of the server that a new object does not have yet. */
 static const char *const unborn[] = { "uid", "creationTimestamp", "generation" };
@@ -29,8 +32,8 @@ static struct json *meta_of(const struct json *object)
 	return json_getz(object, "metadata");
 }
 
-int webhook_form_show(struct admission_request *req, const struct admission_attr *attr,
-		      const struct schema_kind *kind, struct json **ret_shown, struct error *err)
+int admission_show(struct admission_request *req, const struct admission_attr *attr,
+		   const struct schema_kind *kind, struct json **ret_shown, struct error *err)
 {
 	const struct json *seen = admission_seen(req, attr, attr->object, kind);
 	struct json *shown, *meta;
@@ -51,6 +54,15 @@ int webhook_form_show(struct admission_request *req, const struct admission_attr
 	}
 	*ret_shown = shown;
 	return 0;
+}
+
+uint64_t admission_hash(const struct json *object)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(WEBHOOK_REVIEW_MAX);
+
+	if (object)
+		(void)json_print(&text, object, NULL);
+	return hash_bytes(buf_str(&text), hash_process_seed());
 }
 
 /* --- patches ---------------------------------------------------------------------- */
@@ -79,7 +91,7 @@ static void restore_meta(struct admission_request *req, const struct admission_a
 	if (attr->op != ADMIT_CREATE || req->write->name.n || !json_text_at(meta, "name").n)
 		carry(a, meta, own, "name");
 	else if (req->write->generated_from.n)
-		req->write->generated_from = STR_NULL; /* the webhook named it */
+		req->write->generated_from = STR_NULL; /* now it has one */
 }
 
 static int take_own(struct admission_request *req, const struct admission_attr *attr,
@@ -140,24 +152,13 @@ static int take_foreign(struct admission_request *req, const struct admission_at
 	return 0;
 }
 
-int webhook_form_patch(struct admission_request *req, const struct admission_attr *attr,
-		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
-		       struct json *object, bool *ret_changed, struct error *err)
+int admission_take(struct admission_request *req, const struct admission_attr *attr,
+		   const struct schema_kind *kind, struct json *doc, struct json *object,
+		   bool *ret_changed, struct error *err)
 {
-	struct arena *a = req->write->arena;
-	struct str version = json_text_at(shown, "apiVersion"), name = json_text_at(shown, "kind");
-	struct json *doc = shown;
-	int r;
-
 	*ret_changed = false;
-	r = patch_json(a, &doc, patch, err);
-	if (r == 0 && !json_is(doc, JSON_OBJECT))
-		r = error_set(err, ERR_INTERNAL, "the patch leaves no object");
-	if (r == 0) {
-		json_put_str(a, doc, "apiVersion", version);
-		json_put_str(a, doc, "kind", name);
-		r = attr->foreign ? take_foreign(req, attr, doc, object, ret_changed, err)
-				  : take_own(req, attr, kind, doc, object, ret_changed, err);
-	}
-	return r < 0 ? error_recode(err, ERR_INTERNAL) : 0;
+	if (!json_is(doc, JSON_OBJECT))
+		return error_set(err, ERR_INTERNAL, "the patch leaves no object");
+	return attr->foreign ? take_foreign(req, attr, doc, object, ret_changed, err)
+			     : take_own(req, attr, kind, doc, object, ret_changed, err);
 }
