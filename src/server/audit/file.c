@@ -29,7 +29,7 @@ struct audit_file {
 	struct lock lock; /* for a file that rotates: fd, size */
 	int fd;
 	int64_t size;
-	bool stuck; /* it could not be renamed, and that was logged */
+	atomic_bool stuck; /* it could not be renamed, and that was logged */
 	atomic_bool torn; /* the last line is incomplete */
 	struct audit_worker *worker; /* or NULL */
 	struct loop_msg tidy, end;
@@ -95,8 +95,11 @@ static const char *free_name(struct arena *a, const char *path)
 	return name;
 }
 
-/* If it fails, the same file gets longer, and the next try is after as much again. */
-static void rotate(struct audit_file *f)
+/*
+ * Returns 0 or errno. If it fails, the same file gets longer, and the next try is after as much
+ * again.
+ */
+static int rotate(struct audit_file *f)
 {
 	CLEANUP(arena_release) struct arena a;
 	char block[4096] UNZEROED;
@@ -106,32 +109,41 @@ static void rotate(struct audit_file *f)
 	f->size = 0;
 	if (rename(f->path, free_name(&a, f->path)) == 0 || errno == ENOENT)
 		fd = open_file(f->path);
-	if (fd < 0) {
-		if (!f->stuck)
-			log_error(f->opts.log, "cannot rotate the audit log",
-				  LOG_Z("path", f->path), LOG_INT("errno", errno));
-		f->stuck = true;
-		return;
-	}
+	if (fd < 0)
+		return errno;
 	(void)close(f->fd);
 	f->fd = fd;
-	f->stuck = false;
 	atomic_store(&f->torn, false);
 	ask_to_tidy(f);
+	return 0;
+}
+
+/* Logged without the file's lock, and once until it works again. */
+static void tell_of_rotation(struct audit_file *f, int failed)
+{
+	if (!failed)
+		atomic_store(&f->stuck, false);
+	else if (!atomic_exchange(&f->stuck, true))
+		log_error(f->opts.log, "cannot rotate the audit log", LOG_Z("path", f->path),
+			  LOG_INT("errno", failed));
 }
 
 bool audit_file_write(struct audit_file *f, struct str line)
 {
-	bool written;
+	int failed = 0;
+	bool full, written;
 
 	if (!f->rotates)
 		return append(f, line);
 	lock_acquire(&f->lock);
-	if (f->size > 0 && f->size + (int64_t)line.n > f->opts.rotation.max_bytes)
-		rotate(f);
+	full = f->size > 0 && f->size + (int64_t)line.n > f->opts.rotation.max_bytes;
+	if (full)
+		failed = rotate(f);
 	written = append(f, line);
 	f->size += (int64_t)line.n;
 	lock_release(&f->lock);
+	if (full)
+		tell_of_rotation(f, failed);
 	return written;
 }
 

@@ -349,6 +349,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	}
 	kept = arena_alloc(x->arena, sizeof(*kept));
 	*kept = a;
+	kept->right = (struct authz_right){ 0 };
 	x->data = kept;
 	exchange_submit(x, access_run, access_back);
 }
