@@ -6,6 +6,7 @@ import * as https from "node:https"
 import { gunzipSync } from "node:zlib"
 import { core, startServer, unique } from "./api_lib.mjs"
 import { finish, scratch, start, test, until } from "./lib.mjs"
+import { goAccept, media, pack } from "./proto_lib.mjs"
 import { makeCertificate } from "./webhook_lib.mjs"
 
 const maps = `${core}/namespaces/default/configmaps`
@@ -34,6 +35,14 @@ async function eventsOf(file, { headers }, count = 1) {
 	const mine = () => read(file).filter((e) => e.auditID === headers["audit-id"])
 	await until(`${count} events of ${headers["audit-id"]}`, () => mine().length >= count)
 	return mine()
+}
+
+const quick = ["--audit-webhook-batch-max-wait", "100ms", "--audit-webhook-initial-backoff", "100ms"]
+const all = ["--audit-policy-file", policy("omitStages: [RequestReceived]\nrules: [{level: RequestResponse, resources: [{resources: [configmaps]}]}]\n")]
+const lost = (server, plugin) => metric(server, `apiserver_audit_error_total{plugin="${plugin}"}`)
+const create = async (server, n, prefix = unique("b")) => {
+	for (let i = 0; i < n; i++)
+		assert.equal((await server.client.post(maps, { metadata: { name: `${prefix}-${i}` } })).code, 201)
 }
 
 // --- policy --------------------------------------------------------------------------------
@@ -81,6 +90,21 @@ await test("the policy decides what is recorded of a request", async () => {
 	const watch = await client.watch(`${maps}?watch=1&timeoutSeconds=1`)
 	assert.deepEqual((await eventsOf(file, watch, 2)).map((e) => [e.stage, e.responseObject]),
 		[["ResponseStarted", undefined], ["ResponseComplete", undefined]])
+
+	// Protobuf, as Go's clients send it, and the options of a deletion.
+	const packed = await client.post(maps, pack("v1", "ConfigMap", { metadata: { name: "p" }, data: { a: "1" } }), { type: media, accept: goAccept })
+	assert.equal(packed.code, 201);
+	[event] = await eventsOf(file, packed)
+	assert.deepEqual([event.requestObject.metadata.name, event.requestObject.data, event.responseObject.data], ["p", { a: "1" }, { a: "1" }])
+	const { uid, resourceVersion } = event.responseObject.metadata
+	const gone = await client.delete(`${maps}/p`, { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid } });
+	[event] = await eventsOf(file, gone)
+	assert.equal(event.requestObject.preconditions.uid, uid)
+	assert.equal(event.responseObject.status, "Success")
+	const stale = await client.put(`${maps}/m`, { metadata: { name: "m", resourceVersion, uid } });
+	[event] = await eventsOf(file, stale)
+	assert.equal(stale.code, 409)
+	assert.deepEqual([event.objectRef.uid, event.objectRef.resourceVersion, event.responseStatus.reason], [uid, resourceVersion, "Conflict"])
 
 	// Level Request.
 	const patched = await client.patch(`${maps}/m`, { data: { b: "3" } }, "merge");
@@ -202,6 +226,28 @@ await test("the file is rotated, and older ones are compressed and removed", asy
 	await server.stop()
 })
 
+await test("objects that are too large are left out, and the event says so", async () => {
+	const file = `${scratch}/${unique("audit")}.log`
+	const hook = await startReceiver()
+	const server = await startServer("lmdb", { flags: [...all, ...quick, "--audit-log-path", file, "--audit-webhook-config-file", hook.kubeconfig(),
+		"--audit-log-truncate-enabled", "--audit-log-truncate-max-event-size", "5000"] })
+	const made = await server.client.post(maps, { metadata: { name: "large" }, data: { a: "x".repeat(5000) } })
+	const [event] = await eventsOf(file, made)
+	assert.deepEqual([event.requestObject, event.responseObject, event.annotations["audit.k8s.io/truncated"]], [undefined, undefined, "true"])
+	await until("the whole event", () => hook.events.some((e) => e.requestObject?.data.a.length === 5000))
+
+	// A list of more than 4 MiB.
+	for (let i = 0; i < 5; i++)
+		assert.equal((await server.client.post(maps, { metadata: { name: `l${i}` }, data: { a: "x".repeat(1000000) } })).code, 201)
+	const list = await server.client.get(maps)
+	assert.ok(list.raw.length > 5000000)
+	await until("the list's event", () => hook.events.some((e) => e.verb === "list" && e.auditID === list.headers["audit-id"]))
+	const listed = hook.events.find((e) => e.auditID === list.headers["audit-id"])
+	assert.deepEqual([listed.responseObject, listed.annotations["audit.k8s.io/truncated"]], [undefined, "true"])
+	await server.stop()
+	await hook.close()
+})
+
 await test("a full disk costs lines in batch mode, and never a request", async () => {
 	const server = await startServer("lmdb", { flags: ["--audit-log-path", "/dev/full", "--audit-log-mode", "batch"] })
 	for (let i = 0; i < 10; i++)
@@ -253,14 +299,6 @@ async function startReceiver(options = {}) {
 		return file
 	}
 	return self
-}
-
-const quick = ["--audit-webhook-batch-max-wait", "100ms", "--audit-webhook-initial-backoff", "100ms"]
-const all = ["--audit-policy-file", policy("omitStages: [RequestReceived]\nrules: [{level: RequestResponse, resources: [{resources: [configmaps]}]}]\n")]
-const lost = (server, plugin) => metric(server, `apiserver_audit_error_total{plugin="${plugin}"}`)
-const create = async (server, n, prefix = unique("b")) => {
-	for (let i = 0; i < n; i++)
-		assert.equal((await server.client.post(maps, { metadata: { name: `${prefix}-${i}` } })).code, 201)
 }
 
 await test("the webhook gets batches of events, with the credentials of the kubeconfig", async () => {

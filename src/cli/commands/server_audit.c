@@ -36,6 +36,7 @@ int server_audit_read(struct cli *cli, const struct server_audit_options *o,
 		.strict = strcmp(o->log_mode, "blocking-strict") == 0,
 		.batch = strcmp(o->log_mode, "batch") == 0,
 		.log_buffer = o->log_buffer,
+		.log_event_max = o->log_truncate ? o->log_event_max : 0,
 		.rotation = rotation_of(o),
 		.policy_file = o->policy_file,
 		.webhook_config = o->webhook_config,
@@ -46,6 +47,8 @@ int server_audit_read(struct cli *cli, const struct server_audit_options *o,
 		.webhook_backoff_ms = o->webhook_backoff / CLOCK_MS,
 		.webhook_qps = limited ? (double)o->webhook_qps : 0,
 		.webhook_burst = limited ? (double)o->webhook_burst : 0,
+		.webhook_event_max = o->webhook_truncate ? o->webhook_event_max : 0,
+		.webhook_batch_bytes = o->webhook_truncate ? o->webhook_batch_max : 0,
 	};
 	return 0;
 }

@@ -16,12 +16,16 @@ struct server_audit_options {
 	int64_t max_size, max_backup, max_age, log_buffer;
 	int64_t webhook_buffer, webhook_batch, webhook_qps, webhook_burst;
 	int64_t webhook_wait, webhook_backoff; /* ns */
-	bool compress, webhook_throttle;
+	int64_t log_event_max, webhook_event_max, webhook_batch_max; /* bytes */
+	bool compress, webhook_throttle, log_truncate, webhook_truncate;
+	const char *log_version, *webhook_version;
 };
 
 /* The rows for it; `m` is its name in the options struct. */
-#define SERVER_AUDIT_FLAGS(type, m) \
-	SERVER_AUDIT_FILE_FLAGS(type, m), SERVER_AUDIT_HOOK_FLAGS(type, m)
+#define SERVER_AUDIT_FLAGS(type, m)                                         \
+                                                                            \
+	SERVER_AUDIT_FILE_FLAGS(type, m), SERVER_AUDIT_HOOK_FLAGS(type, m), \
+		SERVER_AUDIT_CUT_FLAGS(type, m)
 
 #define SERVER_AUDIT_FILE_FLAGS(type, m)                                                           \
 	{ "audit-policy-file", 0, FLAG_STRING(type, m.policy_file), .arg = "FILE",                 \
@@ -132,6 +136,47 @@ struct server_audit_options {
 		"audit-webhook-batch-throttle-burst", 0, FLAG_INT(type, m.webhook_burst),        \
 			.arg = "COUNT", .initial = "15", .min = 1, .max = 1000000,               \
 			.help = "batches that may be sent at once after a pause"                 \
+	}
+
+#define SERVER_AUDIT_CUT_FLAGS(type, m)                                                     \
+	{ "audit-log-truncate-enabled", 0, FLAG_BOOL(type, m.log_truncate),                 \
+	  .help = "leave the objects out of events that are too long" },                    \
+		{ "audit-log-truncate-max-event-size",                                      \
+		  0,                                                                        \
+		  FLAG_INT(type, m.log_event_max),                                          \
+		  .arg = "BYTES",                                                           \
+		  .initial = "102400",                                                      \
+		  .min = 1024,                                                              \
+		  .max = 1 << 30,                                                           \
+		  .help = "longest event with its objects" },                               \
+		{ "audit-webhook-truncate-enabled", 0, FLAG_BOOL(type, m.webhook_truncate), \
+		  .help = "leave the objects out of events that are too long" },            \
+		{ "audit-webhook-truncate-max-event-size",                                  \
+		  0,                                                                        \
+		  FLAG_INT(type, m.webhook_event_max),                                      \
+		  .arg = "BYTES",                                                           \
+		  .initial = "102400",                                                      \
+		  .min = 1024,                                                              \
+		  .max = 1 << 30,                                                           \
+		  .help = "longest event with its objects" },                               \
+		{ "audit-webhook-truncate-max-batch-size",                                  \
+		  0,                                                                        \
+		  FLAG_INT(type, m.webhook_batch_max),                                      \
+		  .arg = "BYTES",                                                           \
+		  .initial = "10485760",                                                    \
+		  .min = 1024,                                                              \
+		  .max = 1 << 30,                                                           \
+		  .help = "nothing is added to a longer batch" },                           \
+		{ "audit-log-version",                                                      \
+		  0,                                                                        \
+		  FLAG_STRING(type, m.log_version),                                         \
+		  .choices = "audit.k8s.io/v1",                                             \
+		  .initial = "audit.k8s.io/v1",                                             \
+		  .help = "version of the events in the file" },                            \
+	{                                                                                   \
+		"audit-webhook-version", 0, FLAG_STRING(type, m.webhook_version),           \
+			.choices = "audit.k8s.io/v1", .initial = "audit.k8s.io/v1",         \
+			.help = "version of the events that are sent"                       \
 	}
 
 /* Fails as bad usage if a flag lacks one that it needs. Borrows the texts. */

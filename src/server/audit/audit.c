@@ -35,6 +35,7 @@ struct audit {
 	bool strict, batch;
 	struct audit_file *file; /* or NULL */
 	struct audit_webhook *webhook; /* or NULL */
+	size_t file_max, webhook_max; /* bytes of an event with its objects; 0: no limit */
 	_Atomic(struct audit_policy *) policy; /* NULL: none */
 	struct reclaim *reclaim;
 	struct version version; /* of the policy's file that was read last */
@@ -243,35 +244,68 @@ static void tell_of_buffer(struct audit *a, bool taken)
 		atomic_store(&a->full, false);
 }
 
-/* Returns false if the webhook has no room. */
-static bool emit_shared(struct audit *a, struct str line)
+/*
+ * As in upstream, an event that is longer than `max` loses its objects, and is lost if it is still
+ * too long. max 0: no limit.
+ */
+static bool print_within(const struct audit_event *e, size_t max, struct buf *line)
 {
-	CLEANUP(bytes_unref) struct bytes *shared = bytes_copy(line);
-	bool sent = !a->webhook || audit_webhook_send(a->webhook, shared);
+	struct audit_event small = *e;
 
-	tell_of_buffer(a, sent && !(a->file && a->batch && !audit_file_send(a->file, shared)));
-	return sent;
+	buf_clear(line);
+	if (audit_event_print(e, line) == 0 && (!max || line->n <= max))
+		return true;
+	small.request = small.response = STR("");
+	small.cut = true;
+	buf_clear(line);
+	return audit_event_print(&small, line) == 0 && (!max || line->n <= max);
+}
+
+/* Returns false if the event is lost. */
+static bool emit_to_webhook(struct audit *a, const struct audit_event *e, struct buf *line)
+{
+	CLEANUP(bytes_unref) struct bytes *shared = NULL;
+
+	if (!print_within(e, a->webhook_max, line))
+		return false;
+	shared = bytes_copy(buf_str(line));
+	return audit_webhook_send(a->webhook, shared);
+}
+
+static bool emit_to_queue(struct audit *a, const struct buf *line)
+{
+	CLEANUP(bytes_unref) struct bytes *shared = bytes_copy(buf_str(line));
+
+	return audit_file_send(a->file, shared);
+}
+
+/* The file's own thread counts what is sent to it. */
+static bool emit_to_file(struct audit *a, const struct audit_event *e, struct buf *line)
+{
+	bool taken = print_within(e, a->file_max, line);
+
+	if (taken && a->batch) {
+		tell_of_buffer(a, emit_to_queue(a, line));
+		return true;
+	}
+	taken = taken && audit_file_write(a->file, buf_str(line));
+	metrics_counter_add(a->events, taken);
+	tell_of_file(a, taken);
+	return taken || a->batch;
 }
 
 bool audit_emit(struct audit *a, const struct audit_event *e)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT(AUDIT_LINE_MAX);
-	bool taken = audit_event_print(e, &line) == 0;
+	bool taken;
 
-	if (!taken) {
-		tell_of_file(a, false);
-		return false;
+	if (a->webhook) {
+		taken = emit_to_webhook(a, e, &line);
+		tell_of_buffer(a, taken);
+		if (!a->file)
+			metrics_counter_add(a->events, taken);
 	}
-	if (a->webhook || a->batch)
-		taken = emit_shared(a, buf_str(&line));
-	if (!a->file)
-		metrics_counter_add(a->events, taken);
-	if (!a->file || a->batch)
-		return true;
-	taken = audit_file_write(a->file, buf_str(&line));
-	metrics_counter_add(a->events, taken);
-	tell_of_file(a, taken);
-	return taken;
+	return !a->file || emit_to_file(a, e, &line);
 }
 
 /* --- lifecycle ---------------------------------------------------------------------------- */
@@ -293,6 +327,7 @@ static int audit_open_webhook(struct audit *a, const struct audit_opts *opts, st
 	struct audit_webhook_opts webhook = { .config_file = opts->webhook_config,
 					      .single = opts->webhook_single,
 					      .batch_max_size = MAX(opts->webhook_batch, 1),
+					      .batch_max_bytes = opts->webhook_batch_bytes,
 					      .batch_max_wait_ms = opts->webhook_wait_ms,
 					      .buffer_size = MAX(opts->webhook_buffer, 1),
 					      .initial_backoff_ms = opts->webhook_backoff_ms,
@@ -318,6 +353,8 @@ int audit_open(const struct audit_opts *opts, struct audit **ret_audit, struct e
 
 	a->strict = opts->strict;
 	a->batch = opts->batch;
+	a->file_max = (size_t)opts->log_event_max;
+	a->webhook_max = (size_t)opts->webhook_event_max;
 	a->log = opts->log;
 	r = add_metrics(a, opts->metrics, err);
 	if (r == 0)

@@ -81,8 +81,10 @@ static void write_object_ref(struct json_writer *w, const struct audit_event *e)
 	write_text(w, "resource", e->resource);
 	write_text(w, "namespace", e->ns);
 	write_text(w, "name", e->name);
+	write_text(w, "uid", e->uid);
 	write_text(w, "apiGroup", e->group);
 	write_text(w, "apiVersion", e->version);
+	write_text(w, "resourceVersion", e->resource_version);
 	write_text(w, "subresource", e->subresource);
 	json_writer_end_object(w);
 }

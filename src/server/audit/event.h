@@ -31,6 +31,7 @@ struct audit_event {
 	const char *source; /* the client's address; or NULL */
 	/* The object; resource empty: the request is not about a resource. */
 	struct str resource, ns, name, group, version, subresource;
+	struct str uid, resource_version; /* that the request names */
 	int code; /* of the reply; 0: none yet */
 	struct str status; /* a Status in JSON: the details of a failure; or empty */
 	struct str request, response; /* objects in JSON, on one line; or empty */

@@ -222,10 +222,11 @@ static struct batch *batch_new(struct audit_webhook *w)
 static void send_one(struct audit_webhook *w)
 {
 	size_t most = w->opts.single ? 1 : (size_t)w->opts.batch_max_size;
+	size_t bytes = w->opts.batch_max_bytes ? (size_t)w->opts.batch_max_bytes
+					       : AUDIT_BATCH_BYTES;
 	struct batch *b = batch_new(w);
 
-	while (b->n < most && !list_empty(&w->waiting) &&
-	       (!b->n || b->body.n < AUDIT_BATCH_BYTES)) {
+	while (b->n < most && !list_empty(&w->waiting) && (!b->n || b->body.n < bytes)) {
 		struct held *h = LIST_ENTRY(w->waiting.next, struct held, link);
 
 		list_remove(&h->link);

@@ -23,6 +23,7 @@ struct audit_webhook_opts {
 	const char *config_file; /* a kubeconfig */
 	bool single; /* mode "blocking": each event is sent at once, alone */
 	int64_t batch_max_size; /* events in a POST; at least 1 */
+	int64_t batch_max_bytes; /* after so many, nothing is added; 0: AUDIT_BATCH_BYTES */
 	int64_t batch_max_wait_ms; /* how long an event waits for others */
 	int64_t buffer_size; /* events that may wait, or be under way; at least 1 */
 	int64_t initial_backoff_ms; /* before the first repetition */

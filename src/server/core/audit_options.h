@@ -25,6 +25,7 @@ struct audit_opts {
 	bool strict; /* reject requests whose event cannot be written to the file */
 	bool batch; /* a thread of its own writes the file; else the requests' loops do */
 	int64_t log_buffer; /* lines that may wait for that thread */
+	int64_t log_event_max; /* longer events lose their objects; bytes */
 	struct audit_rotation rotation;
 	const char *policy_file; /* NULL: every request, level Metadata */
 	const char *webhook_config; /* a kubeconfig; NULL: no webhook */
@@ -32,6 +33,7 @@ struct audit_opts {
 	int64_t webhook_batch, webhook_buffer; /* events in a POST, and in all */
 	int64_t webhook_wait_ms, webhook_backoff_ms;
 	double webhook_qps, webhook_burst; /* POSTs per second, and at once */
+	int64_t webhook_event_max, webhook_batch_bytes; /* as log_event_max; and of one POST */
 	/* Set by the server. */
 	struct loop *loop; /* the first; looks at the policy's file. NULL: it is read only once */
 	size_t nlanes;

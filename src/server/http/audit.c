@@ -15,6 +15,8 @@
 #include "server/http/exchange.h"
 #include "server/server_limits.h"
 
+enum { SHORT_MAX = 256 }; /* longest uid or resourceVersion */
+
 void audit_begin(struct exchange *x)
 {
 	struct str given = http_fields_get(&x->stream->in.fields, STR("audit-id"));
@@ -122,6 +124,8 @@ static struct audit_event event_of(const struct exchange *x, enum audit_stage st
 		.group = r->group,
 		.version = r->version,
 		.subresource = r->subresource,
+		.uid = n->uid,
+		.resource_version = n->resource_version,
 		.code = x->status,
 		.status = n->status,
 		.request = text_of(n->sent),
@@ -235,18 +239,31 @@ static int body_tree(const struct exchange *x, struct arena *a, struct json **re
 	return decode_body(a, x->body, DECODE_PROTOBUF, kind, &report, ret_tree, NULL);
 }
 
+/* Empty if it is absent or too long for what it should be. */
+static struct str short_text(const struct json *meta, const char *key)
+{
+	struct str text = json_text_at(meta, key);
+
+	return text.n <= SHORT_MAX ? text : STR("");
+}
+
 /* As in upstream, a body that cannot be decoded is not in the event. */
 void audit_request(struct exchange *x)
 {
 	CLEANUP(arena_release) struct arena scratch;
-	const struct audit_note *n = note_of(x);
+	struct audit_note *n = note_of(x);
 	struct json *tree = NULL;
+	const struct json *meta;
 
 	if (!n || n->decision.level < AUDIT_REQUEST || !x->request.resource.n || !x->body.n)
 		return;
 	arena_init(&scratch, AUDIT_TREE_MAX);
-	if (body_tree(x, &scratch, &tree) == 0)
-		x->audit->sent = keep(x, audit_object_of_tree(tree, n->decision.omit_managed));
+	if (body_tree(x, &scratch, &tree) < 0)
+		return;
+	meta = json_getz(tree, "metadata");
+	n->uid = arena_str(x->arena, short_text(meta, "uid"));
+	n->resource_version = arena_str(x->arena, short_text(meta, "resourceVersion"));
+	n->sent = keep(x, audit_object_of_tree(tree, n->decision.omit_managed));
 }
 
 bool audit_wants_response(const struct exchange *x)

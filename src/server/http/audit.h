@@ -18,6 +18,7 @@ struct audit_note {
 	struct audit_decision decision;
 	const struct request *request; /* the exchange's, or one parsed for the log alone */
 	struct str authorization, reason; /* the decision on access; empty: none was made */
+	struct str uid, resource_version; /* in the object that was sent */
 	struct str status; /* a Status in JSON, of a failure */
 	struct bytes *sent, *returned; /* objects in JSON, held by the stream's memory; or NULL */
 	bool cut; /* one of them is too large */
