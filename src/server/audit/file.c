@@ -140,7 +140,8 @@ bool audit_file_write(struct audit_file *f, struct str line)
 	if (full)
 		failed = rotate(f);
 	written = append(f, line);
-	f->size += (int64_t)line.n;
+	if (written) /* a full disk must not lead to rotations, which remove older files */
+		f->size += (int64_t)line.n;
 	lock_release(&f->lock);
 	if (full)
 		tell_of_rotation(f, failed);

@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/bytes.h"
@@ -184,6 +186,18 @@ static size_t count_lines(struct scene *s)
 	return n;
 }
 
+static size_t count_files(struct scene *s)
+{
+	DIR *d = opendir(s->dir);
+	const struct dirent *e;
+	size_t n = 0;
+
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.';
+	(void)closedir(d);
+	return n;
+}
+
 static void no_line_is_lost_while_the_file_is_rotated(void **state UNUSED)
 {
 	struct writer writers[THREADS];
@@ -249,6 +263,35 @@ static void a_full_disk_fails_each_line(void **state UNUSED)
 	audit_file_close(f);
 }
 
+/* A limit on the size of files stands for a full disk. */
+static void lines_that_fail_do_not_rotate_the_file(void **state UNUSED)
+{
+	struct audit_file_opts opts = { .rotation = { .max_bytes = 100 }, .log = &quiet };
+	struct rlimit before, small = { .rlim_cur = 50 };
+	struct audit_file *f = NULL;
+	size_t written = 0;
+	struct scene s;
+
+	scene_init(&s);
+	opts.path = s.path;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small.rlim_max = before.rlim_max;
+	assert_int_equal(audit_file_open(&opts, &f, NULL), 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (int i = 0; i < 100; i++)
+		written += audit_file_write(f, STR("one line.\n"));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(written, 5);
+	assert_int_equal(count_files(&s), 1);
+	for (int i = 0; i < 10; i++)
+		assert_true(audit_file_write(f, STR("one line.\n")));
+	audit_file_close(f);
+	assert_int_equal(count_files(&s), 2);
+	assert_int_equal(count_lines(&s), 15);
+	scene_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +301,7 @@ int main(void)
 		cmocka_unit_test(no_line_is_lost_while_the_file_is_rotated),
 		cmocka_unit_test(sent_lines_are_written_or_refused),
 		cmocka_unit_test(a_full_disk_fails_each_line),
+		cmocka_unit_test(lines_that_fail_do_not_rotate_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
