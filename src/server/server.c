@@ -18,6 +18,7 @@
 #include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "net/tls/tls.h"
+#include "server/audit/audit.h"
 #include "server/authn/authn.h"
 #include "server/authn/service_accounts.h"
 #include "server/authn/tokens.h"
@@ -30,7 +31,6 @@
 #include "server/flow/flow.h"
 #include "server/front/begin.h"
 #include "server/gate/slis.h"
-#include "server/http/audit.h"
 #include "server/http/memory.h"
 #include "server/http/metrics.h"
 #include "server/http/ready.h"
@@ -391,6 +391,17 @@ static void start_access(struct server *s)
 	s->passes = ui_passes_new();
 }
 
+static int open_audit(struct server *s, struct error *err)
+{
+	struct audit_opts opts = *s->opts.audit;
+
+	opts.loop = s->opts.loops[0];
+	opts.nlanes = s->opts.nloops;
+	opts.metrics = s->metrics;
+	opts.log = s->opts.log;
+	return audit_open(&opts, &s->audit, err);
+}
+
 static int server_start(struct server *s, struct error *err)
 {
 	const struct server_opts *o = &s->opts;
@@ -416,12 +427,8 @@ static int server_start(struct server *s, struct error *err)
 		r = tokens_load(o->token_auth_file, &s->tokens, err);
 	if (r == 0)
 		r = service_accounts_load(o, &s->accounts, err);
-	if (r == 0 && o->audit_log_path)
-		r = audit_open(&(struct audit_opts){ .path = o->audit_log_path,
-						     .strict = o->audit_strict,
-						     .metrics = s->metrics,
-						     .log = o->log },
-			       &s->audit, err);
+	if (r == 0 && o->audit)
+		r = open_audit(s, err);
 	if (r == 0 && (!o->simulated || o->cert_file))
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r == 0)

@@ -53,7 +53,18 @@
 /* String comparisons for checking whether a user has the permissions that a role grants: 0.1 s. */
 #define RBAC_COMPARISONS_MAX 20000000UL
 
-/* One line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
-#define AUDIT_LINE_MAX (256UL * KIB)
+/*
+ * The audit log. An object in an event; the memory to read one or a policy; a line with two objects
+ * and a request line of HTTP_TARGET_MAX.
+ */
+#define AUDIT_OBJECT_MAX        (4UL * MIB)
+#define AUDIT_TREE_MAX          (128UL * MIB)
+#define AUDIT_LINE_MAX          (2 * AUDIT_OBJECT_MAX + 512UL * KIB)
+#define AUDIT_STATUS_MAX        (64UL * KIB) /* the details of a failure */
+#define AUDIT_POLICY_MAX        (1UL * MIB)
+#define AUDIT_POLICY_MEMORY_MAX (64UL * MIB)
+#define AUDIT_BUFFER_BYTES      (64UL * MIB) /* lines that wait for the file, or for the webhook */
+#define AUDIT_BATCH_BYTES       (10UL * MIB) /* after so many bytes nothing is added to a POST */
+#define AUDIT_BACKUPS_MAX       100000 /* older files that are looked at */
 
 #endif

@@ -59,7 +59,7 @@ static inline struct queue_node *queue_batch_next(struct queue_node **batch)
 
 /*
  * lock - mutual exclusion for short sections. Don't call callbacks, take a second lock or do I/O
- * while holding it. The log is the exception: its lock keeps lines apart. Not recursive.
+ * while holding it. The exceptions are the log and the audit log's file. Not recursive.
  */
 struct lock {
 	pthread_mutex_t mutex;

@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/server_audit.h"
 #include "cli/program/cli.h"
 #include "cli/roles/role.h"
 
@@ -32,7 +33,8 @@ struct server_options {
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
 	struct flag_list kubelet_address_types, node_address_ranges;
-	const char *audit_log_path, *audit_log_mode, *ui_explain;
+	struct server_audit_options audit;
+	const char *ui_explain;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
 	bool fairness, kubelet_names, store_journal;
@@ -189,11 +191,7 @@ static const struct flag flags[] = {
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, how long to wait for running requests" },
-	{ "audit-log-path", 0, FLAG_STRING(struct server_options, audit_log_path), .arg = "FILE",
-	  .help = "file to append one line per request to; \"-\" is standard output" },
-	{ "audit-log-mode", 0, FLAG_STRING(struct server_options, audit_log_mode),
-	  .choices = "blocking|blocking-strict", .initial = "blocking",
-	  .help = "blocking-strict rejects requests that cannot be logged" },
+	SERVER_AUDIT_FLAGS(struct server_options, audit),
 	ROLE_FLAGS_PARALLEL(struct server_options, role),
 	{ NULL },
 };
@@ -203,6 +201,7 @@ struct serve {
 	const struct server_options *options;
 	struct role role;
 	struct server *server;
+	struct audit_opts audit;
 	struct error failure; /* why it could not start */
 };
 
@@ -275,6 +274,15 @@ static void read_limits(const struct server_options *o, struct server_opts *opts
 					       : MAX(MIN(conns / 4, (int64_t)STRANGERS_MAX), 1);
 }
 
+static int read_audit(struct serve *v, struct server_opts *opts, struct error *err)
+{
+	int r = server_audit_read(v->cli, &v->options->audit, &v->audit, err);
+
+	if (r == 0 && (v->audit.path || v->audit.webhook_config))
+		opts->audit = &v->audit;
+	return r;
+}
+
 static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
 {
 	const struct server_options *o = v->options;
@@ -325,8 +333,6 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.nkubelet_address_types = o->kubelet_address_types.n,
 		.node_address_ranges = (const char *const *)o->node_address_ranges.v,
 		.nnode_address_ranges = o->node_address_ranges.n,
-		.audit_log_path = o->audit_log_path,
-		.audit_strict = strcmp(o->audit_log_mode, "blocking-strict") == 0,
 		.event_ttl_ms = o->event_ttl / CLOCK_MS,
 		.history_ms = o->history / CLOCK_MS,
 		.history_bytes = (size_t)o->history_bytes,
@@ -339,6 +345,8 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 	};
 	read_limits(o, ret_opts);
 	r = check_options(v, o, err);
+	if (r == 0)
+		r = read_audit(v, ret_opts, err);
 	if (r < 0)
 		return r;
 	gates_init(&ret_opts->gates);

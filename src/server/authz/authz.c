@@ -314,12 +314,16 @@ static int authz_refuse(const struct authz_query *q, struct str reason, struct e
 int authz_require_right(struct authz *az, const struct authz_query *q, struct arena *a,
 			struct authz_right *ret_right, struct error *err)
 {
+	bool wanted = ret_right && q->wants_reason;
+	enum authz_decision decision;
 	struct str reason;
 
-	if (decide(az, q, a, NULL, ret_right) == AUTHZ_ALLOW)
-		return 0;
-	(void)authz_decide(az, q, a, &reason);
-	return authz_refuse(q, reason, err);
+	decision = decide(az, q, a, wanted ? &reason : NULL, ret_right);
+	if (decision != AUTHZ_ALLOW && !wanted)
+		(void)authz_decide(az, q, a, &reason);
+	if (wanted)
+		ret_right->reason = reason;
+	return decision == AUTHZ_ALLOW ? 0 : authz_refuse(q, reason, err);
 }
 
 int authz_require(struct authz *az, const struct authz_query *q, struct arena *a, struct error *err)
@@ -329,10 +333,13 @@ int authz_require(struct authz *az, const struct authz_query *q, struct arena *a
 
 /* --- on a lane -------------------------------------------------------------------- */
 
-bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q)
+bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q,
+		  struct str *ret_reason)
 {
+	if (ret_reason)
+		*ret_reason = STR("");
 	return user_in_group(q->user, USER_MASTERS) ||
-	       rights_have(az->lanes[lane], q, atomic_load(&az->epoch));
+	       rights_have(az->lanes[lane], q, atomic_load(&az->epoch), ret_reason);
 }
 
 void authz_remember(struct authz *az, size_t lane, const struct authz_query *q,

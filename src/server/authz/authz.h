@@ -37,6 +37,7 @@ struct authz_query {
 	struct str group, version, resource;
 	OBJECT_TARGET;
 	const struct selector *fields, *labels; /* for a list, watch or deletecollection; or NULL */
+	bool wants_reason; /* sets the right's reason, at some cost */
 };
 
 enum authz_decision { AUTHZ_NO_OPINION, AUTHZ_ALLOW, AUTHZ_DENY };
@@ -68,9 +69,11 @@ int authz_require(struct authz *az, const struct authz_query *q, struct arena *a
 struct authz_right {
 	uint64_t epoch; /* of the roles and bindings that it was decided on; 0: nothing */
 	bool any_ns, any_name; /* it holds for all namespaces, for all names */
+	struct str
+		reason; /* if the query wants it: why access is allowed, or refused; may be empty */
 };
 
-/* authz_require() that sets *ret_right if it returns 0. */
+/* authz_require() that sets *ret_right; if it fails, only the reason. */
 int authz_require_right(struct authz *az, const struct authz_query *q, struct arena *a,
 			struct authz_right *ret_right, struct error *err);
 
@@ -78,9 +81,11 @@ int authz_require_right(struct authz *az, const struct authz_query *q, struct ar
 
 /*
  * Whether the access is allowed, as far as the lane knows: the user is in system:masters, or the
- * lane remembers the right. False: authz_require() decides.
+ * lane remembers the right. False: authz_require() decides. *ret_reason is that of the right, valid
+ * until the lane remembers another; ret_reason may be NULL.
  */
-bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q);
+bool authz_recall(struct authz *az, size_t lane, const struct authz_query *q,
+		  struct str *ret_reason);
 
 /* Remembers the right that allowed this access. */
 void authz_remember(struct authz *az, size_t lane, const struct authz_query *q,

@@ -5,6 +5,7 @@
  */
 #include "server/authz/rights.h"
 
+#include "base/core/bytes.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "server/server_limits.h"
@@ -16,6 +17,7 @@ _Static_assert((SETS & (SETS - 1)) == 0, "a set is chosen by masking");
 struct right_entry {
 	uint64_t hash, epoch;
 	uint64_t used; /* time of the last use, by the count of uses */
+	struct bytes *reason; /* NULL: not wanted */
 	size_t n;
 	char key[];
 };
@@ -115,17 +117,25 @@ struct rights *rights_new(void)
 	return r;
 }
 
+static void entry_free(struct right_entry *e)
+{
+	if (e)
+		bytes_unref(e->reason);
+	free(e);
+}
+
 void rights_free(struct rights *r)
 {
 	if (!r)
 		return;
 	for (size_t i = 0; r->slots && i < AUTHZ_RIGHTS_MAX; i++)
-		free(r->slots[i]);
+		entry_free(r->slots[i]);
 	free(r->slots);
 	free(r);
 }
 
-bool rights_have(struct rights *r, const struct authz_query *q, uint64_t epoch)
+bool rights_have(struct rights *r, const struct authz_query *q, uint64_t epoch,
+		 struct str *ret_reason)
 {
 	/* Most rights are for all names. */
 	static const struct right_scope scopes[] = {
@@ -143,6 +153,8 @@ bool rights_have(struct rights *r, const struct authz_query *q, uint64_t epoch)
 		e = k.cut ? NULL : find(r, &k);
 		if (e && e->epoch == epoch) {
 			e->used = ++r->uses;
+			if (ret_reason)
+				*ret_reason = e->reason ? bytes_str(e->reason) : STR("");
 			return true;
 		}
 	}
@@ -158,10 +170,11 @@ static struct right_entry *replace(struct rights *r, const struct right_key *k)
 	for (size_t i = 1; i < WAYS && set[place]; i++)
 		if (!set[i] || set[i]->used < set[place]->used)
 			place = i;
-	free(set[place]);
+	entry_free(set[place]);
 	e = set[place] = xmalloc(sizeof(*e) + k->n);
 	e->hash = k->hash;
 	e->n = k->n;
+	e->reason = NULL;
 	str_put(e->key, str_of(k->text, k->n));
 	return e;
 }
@@ -185,4 +198,6 @@ void rights_add(struct rights *r, const struct authz_query *q, const struct auth
 		e = replace(r, &k);
 	e->epoch = right->epoch;
 	e->used = ++r->uses;
+	bytes_unref(e->reason);
+	e->reason = right->reason.n ? bytes_copy(right->reason) : NULL;
 }

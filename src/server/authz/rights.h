@@ -23,8 +23,12 @@ struct rights;
 struct rights *rights_new(void);
 void rights_free(struct rights *r); /* NULL allowed */
 
-/* Whether the request was allowed at that epoch. */
-bool rights_have(struct rights *r, const struct authz_query *q, uint64_t epoch);
+/*
+ * Whether the request was allowed at that epoch. *ret_reason is then the right's reason, valid
+ * until the next rights_add(); ret_reason may be NULL.
+ */
+bool rights_have(struct rights *r, const struct authz_query *q, uint64_t epoch,
+		 struct str *ret_reason);
 
 /* Keeps a right that allowed this request. No-op for a right that must not be kept. */
 void rights_add(struct rights *r, const struct authz_query *q, const struct authz_right *right);

@@ -39,9 +39,9 @@ static void a_right_is_found_for_the_same_request(void **state UNUSED)
 	struct rights *r = rights_new();
 	struct authz_query q = query_for(STR("a"), STR("x"));
 
-	assert_false(rights_have(r, &q, 7));
+	assert_false(rights_have(r, &q, 7, NULL));
 	rights_add(r, &q, &(struct authz_right){ .epoch = 7 });
-	assert_true(rights_have(r, &q, 7));
+	assert_true(rights_have(r, &q, 7, NULL));
 	rights_free(r);
 }
 
@@ -76,9 +76,9 @@ static void a_request_that_differs_is_another_one(void **state UNUSED)
 	others[n++].name = STR("");
 	others[n++].is_path = true;
 	for (size_t i = 0; i < n; i++)
-		if (rights_have(r, &others[i], 1))
+		if (rights_have(r, &others[i], 1, NULL))
 			fail_msg("request %zu has the right of another", i);
-	assert_true(rights_have(r, &q, 1));
+	assert_true(rights_have(r, &q, 1, NULL));
 	rights_free(r);
 }
 
@@ -91,11 +91,11 @@ static void texts_do_not_run_into_each_other(void **state UNUSED)
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1 });
 	q.ns = STR("a");
 	q.name = STR("bc");
-	assert_false(rights_have(r, &q, 1));
+	assert_false(rights_have(r, &q, 1, NULL));
 	q = query_for(STR("ab"), STR("c"));
 	q.resource = STR("deploymentss");
 	q.subresource = STR("cale");
-	assert_false(rights_have(r, &q, 1));
+	assert_false(rights_have(r, &q, 1, NULL));
 	rights_free(r);
 }
 
@@ -107,9 +107,9 @@ static void a_path_is_found_as_a_whole(void **state UNUSED)
 	struct rights *r = rights_new();
 
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1, .any_ns = true, .any_name = true });
-	assert_true(rights_have(r, &q, 1));
+	assert_true(rights_have(r, &q, 1, NULL));
 	q.path = STR("/metrics/");
-	assert_false(rights_have(r, &q, 1));
+	assert_false(rights_have(r, &q, 1, NULL));
 	rights_free(r);
 }
 
@@ -123,14 +123,17 @@ static void a_right_reaches_as_far_as_its_binding_and_rule(void **state UNUSED)
 		struct authz_query q = query_for(STR("a"), STR("x"));
 		struct rights *r = rights_new();
 
-		rights_add(r, &q, &(struct authz_right){ 1, rows[i].any_ns, rows[i].any_name });
-		assert_true(rights_have(r, &q, 1));
+		rights_add(r, &q,
+			   &(struct authz_right){ .epoch = 1,
+						  .any_ns = rows[i].any_ns,
+						  .any_name = rows[i].any_name });
+		assert_true(rights_have(r, &q, 1, NULL));
 		q.name = STR("y");
-		assert_int_equal(rights_have(r, &q, 1), rows[i].any_name);
+		assert_int_equal(rights_have(r, &q, 1, NULL), rows[i].any_name);
 		q = query_for(STR("b"), STR("x"));
-		assert_int_equal(rights_have(r, &q, 1), rows[i].any_ns);
+		assert_int_equal(rights_have(r, &q, 1, NULL), rows[i].any_ns);
 		q.name = STR("");
-		assert_int_equal(rights_have(r, &q, 1), rows[i].any_ns && rows[i].any_name);
+		assert_int_equal(rights_have(r, &q, 1, NULL), rows[i].any_ns && rows[i].any_name);
 		rights_free(r);
 	}
 }
@@ -141,12 +144,12 @@ static void a_right_counts_only_for_its_epoch(void **state UNUSED)
 	struct rights *r = rights_new();
 
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1 });
-	assert_false(rights_have(r, &q, 2));
+	assert_false(rights_have(r, &q, 2, NULL));
 	rights_add(r, &q, &(struct authz_right){ .epoch = 2 });
-	assert_true(rights_have(r, &q, 2));
-	assert_false(rights_have(r, &q, 1));
+	assert_true(rights_have(r, &q, 2, NULL));
+	assert_false(rights_have(r, &q, 1, NULL));
 	rights_add(r, &q, &(struct authz_right){ 0 });
-	assert_true(rights_have(r, &q, 2));
+	assert_true(rights_have(r, &q, 2, NULL));
 	rights_free(r);
 }
 
@@ -158,7 +161,7 @@ static void a_stale_right_hides_no_other(void **state UNUSED)
 
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1, .any_ns = true, .any_name = true });
 	rights_add(r, &q, &(struct authz_right){ .epoch = 2 });
-	assert_true(rights_have(r, &q, 2));
+	assert_true(rights_have(r, &q, 2, NULL));
 	rights_free(r);
 }
 
@@ -170,12 +173,12 @@ static void a_long_request_is_not_kept(void **state UNUSED)
 	struct rights *r = rights_new();
 
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1 });
-	assert_false(rights_have(r, &q, 1));
+	assert_false(rights_have(r, &q, 1, NULL));
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1, .any_name = true });
-	assert_true(rights_have(r, &q, 1));
+	assert_true(rights_have(r, &q, 1, NULL));
 	q.user = &big;
 	rights_add(r, &q, &(struct authz_right){ .epoch = 1, .any_ns = true, .any_name = true });
-	assert_false(rights_have(r, &q, 1));
+	assert_false(rights_have(r, &q, 1, NULL));
 	rights_free(r);
 }
 
@@ -200,13 +203,13 @@ static void their_number_is_limited(void **state UNUSED)
 		struct authz_query q = numbered(name, i);
 
 		rights_add(r, &q, &right);
-		assert_true(rights_have(r, &q, 1));
-		assert_true(rights_have(r, &hot, 1)); /* it is used, and so not replaced */
+		assert_true(rights_have(r, &q, 1, NULL));
+		assert_true(rights_have(r, &hot, 1, NULL)); /* it is used, and so not replaced */
 	}
 	for (int i = 0; i < MANY; i++) {
 		struct authz_query q = numbered(name, i);
 
-		kept += rights_have(r, &q, 1);
+		kept += rights_have(r, &q, 1, NULL);
 	}
 	assert_in_range(kept, AUTHZ_RIGHTS_MAX / 2, AUTHZ_RIGHTS_MAX - 1);
 	rights_free(r);
@@ -309,16 +312,16 @@ static void a_lane_remembers_what_was_allowed(void **state UNUSED)
 
 	scene_begin(&s, "ann");
 	change(&s, "rolebindings", s.narrow, NULL);
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	assert_true(ask(&s, 0, &q));
-	assert_true(authz_recall(s.authz, 0, &q));
-	assert_false(authz_recall(s.authz, 1, &q));
+	assert_true(authz_recall(s.authz, 0, &q, NULL));
+	assert_false(authz_recall(s.authz, 1, &q, NULL));
 	q.name = STR("other"); /* the rule names no objects */
-	assert_true(authz_recall(s.authz, 0, &q));
+	assert_true(authz_recall(s.authz, 0, &q, NULL));
 	q.ns = STR("b"); /* the binding is of namespace a */
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	assert_false(ask(&s, 0, &q));
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	scene_end(&s);
 }
 
@@ -332,9 +335,9 @@ static void a_right_for_names_is_remembered_for_each(void **state UNUSED)
 	q.verb = STR("update");
 	assert_true(ask(&s, 0, &q));
 	q.ns = STR("b");
-	assert_true(authz_recall(s.authz, 0, &q));
+	assert_true(authz_recall(s.authz, 0, &q, NULL));
 	q.name = STR("y");
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	assert_false(ask(&s, 0, &q));
 	scene_end(&s);
 }
@@ -353,26 +356,26 @@ static void any_change_of_roles_and_bindings_ends_a_right(void **state UNUSED)
 		change(&s, bindings, binding, NULL);
 		assert_true(ask(&s, 0, &q));
 		change(&s, bindings, NULL, binding);
-		assert_false(authz_recall(s.authz, 0, &q));
+		assert_false(authz_recall(s.authz, 0, &q, NULL));
 		assert_false(ask(&s, 0, &q));
 		change(&s, bindings, binding, NULL);
 		assert_true(ask(&s, 0, &q));
 		change(&s, "clusterroles", NULL, s.role);
-		assert_false(authz_recall(s.authz, 0, &q));
+		assert_false(authz_recall(s.authz, 0, &q, NULL));
 		assert_false(ask(&s, 0, &q));
 		change(&s, "clusterroles", s.role, NULL);
 		assert_true(ask(&s, 0, &q));
 		observer(&s, bindings)->reset(s.authz);
-		assert_false(authz_recall(s.authz, 0, &q));
+		assert_false(authz_recall(s.authz, 0, &q, NULL));
 		assert_false(ask(&s, 0, &q));
 	}
 	change(&s, "rolebindings", s.narrow, NULL);
 	assert_true(ask(&s, 0, &q));
 	observer(&s, "roles")->reset(s.authz);
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	assert_true(ask(&s, 0, &q));
 	observer(&s, "clusterroles")->reset(s.authz);
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	assert_false(ask(&s, 0, &q));
 	scene_end(&s);
 }
@@ -388,13 +391,13 @@ static void a_nodes_rights_are_not_remembered(void **state UNUSED)
 	change(&s, "rolebindings", s.narrow, NULL);
 	q.user = &node;
 	assert_true(ask(&s, 0, &q)); /* by RBAC, after the node authorizer */
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	q.resource = STR("nodes");
 	q.subresource = q.ns = STR("");
 	q.group = STR("");
 	q.name = STR("n1");
 	assert_true(ask(&s, 0, &q)); /* by the node authorizer */
-	assert_false(authz_recall(s.authz, 0, &q));
+	assert_false(authz_recall(s.authz, 0, &q, NULL));
 	scene_end(&s);
 }
 
@@ -406,9 +409,9 @@ static void administrators_need_no_memory(void **state UNUSED)
 	struct scene s;
 
 	scene_begin(&s, "ann");
-	assert_false(authz_recall(s.authz, 1, &q));
+	assert_false(authz_recall(s.authz, 1, &q, NULL));
 	q.user = &root;
-	assert_true(authz_recall(s.authz, 1, &q));
+	assert_true(authz_recall(s.authz, 1, &q, NULL));
 	scene_end(&s);
 }
 
@@ -443,7 +446,7 @@ static void lane_run(void *arg)
 
 	while (!atomic_load(&race->over)) {
 		unsigned before = atomic_load(&race->taken);
-		bool recalled = authz_recall(race->scene.authz, l->lane, &q);
+		bool recalled = authz_recall(race->scene.authz, l->lane, &q, NULL);
 
 		l->recalled += recalled;
 		l->wrong += recalled && before % 2 && atomic_load(&race->taken) == before;

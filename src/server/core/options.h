@@ -6,6 +6,7 @@
 
 #include "api/schema/gates.h"
 #include "base/core/error.h"
+#include "server/core/audit_options.h"
 
 struct log;
 struct loop;
@@ -62,8 +63,7 @@ struct server_opts {
 	size_t nkubelet_address_types;
 	const char *const *node_address_ranges; /* allowed addresses of kubelets; empty: all */
 	size_t nnode_address_ranges;
-	const char *audit_log_path; /* or NULL; "-" is stdout */
-	bool audit_strict; /* reject requests whose audit line cannot be written */
+	const struct audit_opts *audit; /* NULL: no audit log */
 	int64_t event_ttl_ms, history_ms;
 	size_t history_bytes; /* limit for superseded versions; 0: no limit; not with etcd */
 	int64_t store_quota_bytes; /* 0: no limit; -1: depends on free disk space; not with etcd */

@@ -53,6 +53,8 @@ static void act(struct exchange *x)
 		return;
 	}
 	x->body = buf_str(&x->incoming);
+	if (x->audit && x->verb != verb_connect)
+		audit_request(x);
 	if (request_verb_writes(x->request.verb) && !x->room) {
 		x->room = recycler_alloc(loop_recycler(x->home), WRITE_ROOM);
 		arena_lend(&x->work, x->room, WRITE_ROOM);
@@ -194,11 +196,24 @@ static void identified(struct exchange *x)
 	memory_identified(x);
 }
 
+/* Returns false if the request was rejected, because the audit log cannot record it. */
+static bool is_recorded(struct exchange *x)
+{
+	struct error err UNZEROED;
+
+	if (audit_received(x))
+		return true;
+	(void)error_set(&err, ERR_INTERNAL, "cannot write the audit log");
+	reply_error(x, &err, NULL);
+	return false;
+}
+
+/* The state knows the user of a session, so such a request is recorded when it was admitted. */
 static void on_admitted(struct exchange *x)
 {
 	x->admitted = true;
 	identified(x);
-	if (x->answered)
+	if (x->answered || (x->session_id.p && !is_recorded(x)))
 		return;
 	if (x->fault) {
 		refuse_fault(x);
@@ -233,13 +248,13 @@ static void begin_page(struct exchange *x)
 	x->keeps = true; /* its user is in `work` */
 	x->admitted = true;
 	server_metrics_begin(x);
-	expect_body(x);
+	if (is_recorded(x))
+		expect_body(x);
 }
 
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 {
 	struct exchange *x = exchange_new(s, stream, lane);
-	struct error err UNZEROED;
 
 	stream->ops = &stream_ops;
 	stream->data = x;
@@ -253,12 +268,9 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	if (!access_identify(x))
 		return;
 	identified(x);
-	if (!audit_received(x)) {
-		(void)error_set(&err, ERR_INTERNAL, "cannot write the audit log");
-		reply_error(x, &err, NULL);
-		return;
-	}
 	begin_parse(x);
+	if (!x->session_id.p && !is_recorded(x))
+		return;
 	expect_body(x);
 	if (x->answered)
 		return;

@@ -11,6 +11,7 @@
 #include "server/core/parts.h"
 #include "server/custom/custom.h"
 #include "server/gate/health.h"
+#include "server/http/audit.h"
 #include "server/http/exchange.h"
 #include "server/http/ready.h"
 #include "server/http/reply.h"
@@ -44,7 +45,8 @@ static struct authz_query query_of(const struct exchange *x)
 		return (struct authz_query){ .user = &x->user,
 					     .is_path = true,
 					     .path = x->stream->in.path,
-					     .verb = arena_lower(x->arena, x->stream->in.method) };
+					     .verb = arena_lower(x->arena, x->stream->in.method),
+					     .wants_reason = x->server->audit != NULL };
 	return (struct authz_query){
 		.user = &x->user,
 		.verb = str_from(request_verb_name(r->verb)),
@@ -60,6 +62,7 @@ static struct authz_query query_of(const struct exchange *x)
 				  : selector_required_value(&r->fields, STR("metadata.name")),
 		.fields = &r->fields,
 		.labels = &r->labels,
+		.wants_reason = x->server->audit != NULL,
 	};
 }
 
@@ -222,6 +225,8 @@ static void access_finish(struct exchange *x)
 		x->session = a->session;
 		x->user = *session_user(a->session);
 	}
+	if (x->server->audit)
+		audit_authorized(x, (int)a->err.code, a->right.reason);
 	if (a->err.code) {
 		access_refuse(x, a);
 		return;
@@ -256,7 +261,7 @@ static bool is_allowed_here(const struct exchange *x, struct access *a)
 
 	return x->home != s->opts.loops[0] && !x->session_id.p && !a->wanted.name.p &&
 	       state_lets_look(s->state) && custom_look_here(x, &a->view) &&
-	       authz_recall(s->authz, x->lane, &a->query) &&
+	       authz_recall(s->authz, x->lane, &a->query, &a->right.reason) &&
 	       authn_binding_holds(s->state, x->lane, &x->user, x->wall_ns);
 }
 
@@ -344,6 +349,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	}
 	kept = arena_alloc(x->arena, sizeof(*kept));
 	*kept = a;
+	kept->right = (struct authz_right){ 0 };
 	x->data = kept;
 	exchange_submit(x, access_run, access_back);
 }

@@ -1,90 +1,21 @@
 /*
- * A line is written with one write(2) to a file opened for appending: the kernel keeps lines
- * apart. If only a part of it could be written, as on a full disk, the next line begins with a
- * newline, so that no other line is damaged.
+ * A request is parsed before the policy is asked. One that is rejected before that (401) is parsed
+ * for the log alone, so that a rule for its resource counts for it, too.
  */
 #include "server/http/audit.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
+#include "api/codec/decode.h"
+#include "api/schema/schema.h"
 #include "base/core/clock.h"
-#include "base/core/mem.h"
-#include "base/json/writer.h"
-#include "base/report/log.h"
-#include "base/report/metrics.h"
+#include "base/json/json.h"
 #include "base/system/uuid.h"
-#include "base/time/timestamp.h"
 #include "net/loop/addr.h"
 #include "net/loop/conn.h"
 #include "server/core/parts.h"
 #include "server/http/exchange.h"
 #include "server/server_limits.h"
 
-struct audit {
-	int fd;
-	bool owned, strict;
-	atomic_bool torn; /* the last line is incomplete */
-	atomic_bool failing; /* the last line could not be written, and that was logged */
-	struct metrics_counter *events, *errors;
-	const struct log *log;
-};
-
-static int audit_add_metrics(struct audit *a, struct metrics *m, struct error *err)
-{
-	static const char *const labels[] = { "plugin" };
-	struct metrics_spec events = { .name = "apiserver_audit_event_total",
-				       .help = "Lines written to the audit log.",
-				       .type = METRICS_COUNTER };
-	struct metrics_spec errors = { .name = "apiserver_audit_error_total",
-				       .help = "Audit log lines that could not be written.",
-				       .type = METRICS_COUNTER,
-				       .labels = labels,
-				       .labels_n = 1 };
-	struct metrics_family *f;
-	int r = metrics_register(m, &events, &f, err);
-
-	if (r < 0)
-		return r;
-	a->events = metrics_counter_of(f, NULL, 0);
-	r = metrics_register(m, &errors, &f, err);
-	if (r == 0)
-		a->errors = metrics_counter(f, STR("log"));
-	return r;
-}
-
-int audit_open(const struct audit_opts *opts, struct audit **ret_audit, struct error *err)
-{
-	CLEANUP(audit_close) struct audit *a = XNEW(struct audit);
-	int r;
-
-	a->strict = opts->strict;
-	a->log = opts->log;
-	a->owned = strcmp(opts->path, "-") != 0;
-	a->fd = STDOUT_FILENO;
-	if (a->owned)
-		a->fd = open(opts->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	if (a->fd < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot open the audit log %s",
-				       opts->path);
-	r = audit_add_metrics(a, opts->metrics, err);
-	if (r < 0)
-		return r;
-	*ret_audit = a;
-	a = NULL;
-	return 0;
-}
-
-void audit_close(struct audit *a)
-{
-	if (!a)
-		return;
-	if (a->owned && a->fd >= 0)
-		(void)close(a->fd);
-	free(a);
-}
+enum { SHORT_MAX = 256 }; /* longest uid or resourceVersion */
 
 void audit_begin(struct exchange *x)
 {
@@ -100,198 +31,280 @@ void audit_begin(struct exchange *x)
 	(void)uuid_print(&id, x->audit_id);
 }
 
-void audit_annotate(struct audit_annotation **list, struct arena *a, struct str key,
-		    struct str value)
-{
-	struct audit_annotation *made;
+/* --- the policy --------------------------------------------------------------------------- */
 
-	while (*list && !str_eq((*list)->key, key))
-		list = &(*list)->next;
-	if (*list)
-		return;
-	made = ARENA_NEW(a, struct audit_annotation);
-	made->key = arena_str(a, key);
-	made->value = arena_str(a, value);
-	*list = made;
+/* A verb of a resource; else the method. */
+static struct str verb_of(const struct exchange *x, const struct request *r)
+{
+	if (r->verb != REQUEST_NONE)
+		return str_from(request_verb_name(r->verb));
+	return arena_lower(x->arena, x->stream->in.method);
 }
 
-/* --- a line ------------------------------------------------------------------------------- */
-
-static struct str readable(struct str value)
+/* A Namespace counts as in itself, and a list of one object by name as about that object. */
+static struct audit_question question_of(const struct exchange *x, const struct request *r)
 {
-	return str_is_utf8(value) ? value : STR("(not UTF-8)");
+	const struct user *u = x->impersonator ? x->impersonator : &x->user;
+	bool itself = !r->ns.n && !r->group.n && str_eqz(r->resource, "namespaces");
+
+	return (struct audit_question){
+		.user = u->name.n ? u : NULL,
+		.verb = verb_of(x, r),
+		.is_path = !r->resource.n,
+		.path = x->stream->in.path,
+		.group = r->group,
+		.resource = r->resource,
+		.subresource = r->subresource,
+		.ns = itself ? r->name : r->ns,
+		.name = r->name.n ? r->name
+				  : selector_required_value(&r->fields, STR("metadata.name")),
+	};
 }
 
-static void member(struct json_writer *w, const char *key, struct str value)
+static bool is_parsed(const struct request *r)
 {
-	if (!value.n)
-		return;
-	json_writer_keyz(w, key);
-	json_writer_str(w, readable(value));
+	return r->verb != REQUEST_NONE || r->resource.n || r->rest.n;
 }
 
-static void member_time(struct json_writer *w, const char *key, int64_t wall_ns)
+static const struct request *parse(struct exchange *x)
 {
-	char text[TIMESTAMP_SIZE];
+	const struct http_head *in = &x->stream->in;
+	struct request *r = ARENA_NEW(x->arena, struct request);
+	struct field_errors errs;
 
-	member(w, key, timestamp_print(wall_ns, TIMESTAMP_MICRO, text));
+	field_errors_init(&errs, x->arena);
+	(void)request_parse(r, x->arena, in->method, in->path, in->query, &errs, NULL);
+	return r;
 }
 
-static void write_user(struct json_writer *w, const char *key, const struct user *u)
+/* NULL: there is no audit log. */
+static struct audit_note *note_of(struct exchange *x)
 {
-	json_writer_keyz(w, key);
-	json_writer_begin_object(w);
-	member(w, "username", u->name);
-	member(w, "uid", u->uid);
-	json_writer_keyz(w, "groups");
-	json_writer_begin_array(w);
-	for (size_t i = 0; i < u->ngroups; i++)
-		json_writer_str(w, readable(u->groups[i]));
-	json_writer_end_array(w);
-	json_writer_end_object(w);
+	struct audit *a = x->server->audit;
+	struct audit_question q;
+
+	if (!a || x->audit)
+		return x->audit;
+	x->audit = ARENA_NEW(x->arena, struct audit_note);
+	x->audit->request = &x->request;
+	if (audit_has_policy(a) && !is_parsed(&x->request))
+		x->audit->request = parse(x);
+	q = question_of(x, x->audit->request);
+	x->audit->decision = audit_decide(a, x->lane, &q);
+	return x->audit;
 }
 
-static void write_object_ref(struct json_writer *w, const struct exchange *x)
-{
-	const struct request *r = &x->request;
+/* --- events ------------------------------------------------------------------------------- */
 
-	if (!r->resource.n)
-		return;
-	json_writer_keyz(w, "objectRef");
-	json_writer_begin_object(w);
-	member(w, "resource", r->resource);
-	member(w, "namespace", r->ns);
-	member(w, "name", x->about.name.n ? x->about.name : r->name);
-	member(w, "apiGroup", r->group);
-	member(w, "apiVersion", r->version);
-	member(w, "subresource", r->subresource);
-	json_writer_end_object(w);
+static struct str text_of(const struct bytes *b)
+{
+	return b ? bytes_str(b) : STR("");
 }
 
-static void write_source(struct json_writer *w, const struct exchange *x)
+static struct audit_event event_of(const struct exchange *x, enum audit_stage stage)
 {
+	const struct audit_note *n = x->audit;
+	const struct request *r = n->request;
 	const struct conn *c = http_stream_conn(x->stream);
 	const struct addr *peer = c ? conn_peer(c) : NULL;
 
-	json_writer_keyz(w, "sourceIPs");
-	json_writer_begin_array(w);
-	if (peer && peer->kind == ADDR_INET)
-		json_writer_strz(w, peer->host);
-	json_writer_end_array(w);
+	return (struct audit_event){
+		.level = n->decision.level,
+		.stage = stage,
+		.id = str_from(x->audit_id),
+		.uri = x->stream->in.target,
+		.verb = verb_of(x, r),
+		.user_agent = http_fields_get(&x->stream->in.fields, STR("user-agent")),
+		.user = x->impersonator ? x->impersonator : &x->user,
+		.impersonated = x->impersonator ? &x->user : NULL,
+		.source = peer && peer->kind == ADDR_INET ? peer->host : NULL,
+		.resource = r->resource,
+		.ns = r->ns,
+		.name = x->about.name.n ? x->about.name : r->name,
+		.group = r->group,
+		.version = r->version,
+		.subresource = r->subresource,
+		.uid = n->uid,
+		.resource_version = n->resource_version,
+		.code = x->status,
+		.status = n->status,
+		.request = text_of(n->sent),
+		.response = text_of(n->returned),
+		.cut = n->cut,
+		.received_ns = x->wall_ns,
+		.now_ns = clock_wall(x->server->clock),
+		.decision = n->authorization,
+		.reason = n->reason,
+		.annotations = x->about.annotations,
+	};
 }
 
-static const char *verb_of(const struct exchange *x, char method[static 16])
+/* Returns false if the event is lost. */
+static bool audit_tell(struct exchange *x, enum audit_stage stage)
 {
-	struct str m = x->stream->in.method;
+	const struct audit_note *n = note_of(x);
+	struct audit_event e;
 
-	if (x->request.verb != REQUEST_NONE)
-		return request_verb_name(x->request.verb);
-	for (size_t i = 0; i < m.n && i < 15; i++)
-		method[i] = (char)(m.p[i] | 0x20);
-	method[MIN(m.n, (size_t)15)] = '\0';
-	return method;
-}
-
-static void write_annotations(struct json_writer *w, const struct audit_annotation *list)
-{
-	if (!list)
-		return;
-	json_writer_keyz(w, "annotations");
-	json_writer_begin_object(w);
-	for (; list; list = list->next) {
-		json_writer_key(w, readable(list->key));
-		json_writer_str(w, readable(list->value));
-	}
-	json_writer_end_object(w);
-}
-
-static void audit_write_status(struct json_writer *w, const struct exchange *x)
-{
-	json_writer_keyz(w, "responseStatus");
-	json_writer_begin_object(w);
-	json_writer_keyz(w, "code");
-	json_writer_i64(w, x->status);
-	json_writer_end_object(w);
-}
-
-/* Returns false if not all of it could be written. */
-static bool audit_append(struct audit *a, struct str line)
-{
-	ssize_t n;
-
-	if (atomic_load(&a->torn) && write(a->fd, "\n", 1) == 1)
-		atomic_store(&a->torn, false);
-	do
-		n = write(a->fd, line.p, line.n);
-	while (n < 0 && errno == EINTR);
-	if (n > 0 && (size_t)n < line.n)
-		atomic_store(&a->torn, true);
-	return n == (ssize_t)line.n;
-}
-
-static bool write_line(struct exchange *x, const char *stage, int64_t now_ns)
-{
-	CLEANUP(buf_release) struct buf line = BUF_INIT(AUDIT_LINE_MAX);
-	struct json_writer w;
-	char method[16];
-
-	json_writer_init(&w, &line, NULL);
-	json_writer_begin_object(&w);
-	member(&w, "kind", STR("Event"));
-	member(&w, "apiVersion", STR("audit.k8s.io/v1"));
-	member(&w, "level", STR("Metadata"));
-	member(&w, "auditID", str_from(x->audit_id));
-	member(&w, "stage", str_from(stage));
-	member(&w, "requestURI", x->stream->in.target);
-	member(&w, "verb", str_from(verb_of(x, method)));
-	write_user(&w, "user", x->impersonator ? x->impersonator : &x->user);
-	if (x->impersonator)
-		write_user(&w, "impersonatedUser", &x->user);
-	write_source(&w, x);
-	member(&w, "userAgent", http_fields_get(&x->stream->in.fields, STR("user-agent")));
-	write_object_ref(&w, x);
-	if (x->status)
-		audit_write_status(&w, x);
-	member_time(&w, "requestReceivedTimestamp", x->wall_ns);
-	member_time(&w, "stageTimestamp", now_ns);
-	write_annotations(&w, x->about.annotations);
-	json_writer_end_object(&w);
-	if (json_writer_finish(&w) < 0 || buf_addc(&line, '\n') < 0)
-		return false;
-	return audit_append(x->server->audit, buf_str(&line));
-}
-
-/* Writes the line of a stage and counts it. */
-static bool audit_tell(struct exchange *x, const char *stage)
-{
-	struct audit *a = x->server->audit;
-	bool written;
-
-	if (!a)
+	if (!n || audit_omits(&n->decision, stage))
 		return true;
-	written = write_line(x, stage, clock_wall(x->server->clock));
-	metrics_counter_add(written ? a->events : a->errors, 1);
-	if (!written && !atomic_exchange(&a->failing, true))
-		log_error(a->log, "cannot write the audit log",
-			  LOG_Z("requests", a->strict ? "are refused" : "go on"));
-	else if (written && atomic_load(&a->failing) && atomic_exchange(&a->failing, false))
-		log_info(a->log, "the audit log can be written again");
-	return written;
+	e = event_of(x, stage);
+	return audit_emit(x->server->audit, &e);
 }
 
 bool audit_received(struct exchange *x)
 {
-	const struct audit *a = x->server->audit;
+	struct audit *a = x->server->audit;
 
-	return !a || !a->strict || audit_tell(x, "RequestReceived");
+	if (audit_tell(x, AUDIT_RECEIVED) || !audit_is_strict(a))
+		return true;
+	audit_count_rejection(a);
+	return false;
 }
 
 void audit_started(struct exchange *x)
 {
-	(void)audit_tell(x, "ResponseStarted");
+	(void)audit_tell(x, AUDIT_STARTED);
 }
 
 void audit_end(struct exchange *x)
 {
-	(void)audit_tell(x, "ResponseComplete");
+	(void)audit_tell(x, AUDIT_COMPLETE);
+}
+
+void audit_authorized(struct exchange *x, int code, struct str reason)
+{
+	struct audit_note *n = note_of(x);
+
+	if (!n || n->decision.level == AUDIT_NONE || (code && code != ERR_FORBIDDEN))
+		return;
+	n->authorization = code ? STR("forbid") : STR("allow");
+	n->reason = arena_str(x->arena, reason);
+}
+
+/* --- objects ------------------------------------------------------------------------------ */
+
+static void drop_bytes(void *bytes)
+{
+	bytes_unref(bytes);
+}
+
+/* Takes over the bytes, which count as the client's memory; NULL: they are too large. */
+static struct bytes *keep(struct exchange *x, struct bytes *object)
+{
+	if (object && memory_take_rest(x, object->n)) {
+		arena_hold(x->arena, drop_bytes, object);
+		return object;
+	}
+	bytes_unref(object);
+	x->audit->cut = true;
+	return NULL;
+}
+
+static const struct schema_kind *body_kind(const struct exchange *x)
+{
+	const struct schema_subresource *s = x->sub;
+
+	if (x->request.verb == REQUEST_DELETE || x->request.verb == REQUEST_DELETE_COLLECTION)
+		return schema_kind_of(schema_delete_options());
+	if (!s)
+		return x->kind;
+	return schema_find_kind(str_from(arena_printf(x->arena, "%.*s/%.*s", STR_ARG(s->group),
+						      STR_ARG(s->version))),
+				s->kind);
+}
+
+static bool names(struct str type, const char *format)
+{
+	struct str f = str_from(format);
+
+	for (size_t i = 0; i + f.n <= type.n; i++)
+		if (memcmp(type.p + i, f.p, f.n) == 0)
+			return true;
+	return false;
+}
+
+static int body_tree(const struct exchange *x, struct arena *a, struct json **ret_tree)
+{
+	struct str type = arena_lower(a,
+				      http_fields_get(&x->stream->in.fields, STR("content-type")));
+	const struct schema_kind *kind;
+	struct decode_report report = { 0 };
+
+	if (!names(type, "protobuf"))
+		return decode_parse(a, x->body, names(type, "yaml") ? DECODE_YAML : DECODE_JSON,
+				    NULL, ret_tree, NULL);
+	kind = body_kind(x);
+	if (!kind)
+		return -ERR_BAD_REQUEST;
+	return decode_body(a, x->body, DECODE_PROTOBUF, kind, &report, ret_tree, NULL);
+}
+
+/* Empty if it is absent or too long for what it should be. */
+static struct str short_text(const struct json *meta, const char *key)
+{
+	struct str text = json_text_at(meta, key);
+
+	return text.n <= SHORT_MAX ? text : STR("");
+}
+
+/* As in upstream, a body that cannot be decoded is not in the event. */
+void audit_request(struct exchange *x)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	struct audit_note *n = note_of(x);
+	struct json *tree = NULL;
+	const struct json *meta;
+
+	if (!n || n->decision.level < AUDIT_REQUEST || !x->request.resource.n || !x->body.n)
+		return;
+	arena_init(&scratch, AUDIT_TREE_MAX);
+	if (body_tree(x, &scratch, &tree) < 0)
+		return;
+	meta = json_getz(tree, "metadata");
+	n->uid = arena_str(x->arena, short_text(meta, "uid"));
+	n->resource_version = arena_str(x->arena, short_text(meta, "resourceVersion"));
+	n->sent = keep(x, audit_object_of_tree(tree, n->decision.omit_managed));
+}
+
+bool audit_wants_response(const struct exchange *x)
+{
+	return x->audit && x->audit->decision.level == AUDIT_REQUEST_RESPONSE && !x->answered &&
+	       !x->audit->returned && x->audit->request->resource.n;
+}
+
+void audit_response(struct exchange *x, struct bytes *json)
+{
+	if (!audit_wants_response(x))
+		return;
+	if (x->audit->decision.omit_managed)
+		json = audit_object_of_text(bytes_str(json), true);
+	else
+		json = json->n > AUDIT_OBJECT_MAX ? NULL : bytes_ref(json);
+	x->audit->returned = keep(x, json);
+}
+
+void audit_response_tree(struct exchange *x, const struct json *tree)
+{
+	if (audit_wants_response(x))
+		x->audit->returned = keep(
+			x, audit_object_of_tree(tree, x->audit->decision.omit_managed));
+}
+
+void audit_response_cut(struct exchange *x)
+{
+	x->audit->cut = true;
+}
+
+/* Without a policy an event has no more than the status' code. */
+void audit_failure(struct exchange *x, struct str status)
+{
+	struct audit_note *n = note_of(x);
+
+	if (!n || n->decision.level == AUDIT_NONE || x->answered || n->status.n ||
+	    !audit_has_policy(x->server->audit))
+		return;
+	if (status.n <= AUDIT_STATUS_MAX)
+		n->status = arena_str(x->arena, status);
+	if (audit_wants_response(x))
+		n->returned = keep(x, bytes_copy(status));
 }

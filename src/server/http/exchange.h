@@ -23,6 +23,7 @@
 #include "server/request/negotiate.h"
 #include "server/request/request.h"
 
+struct audit_note;
 struct catalogue;
 struct metrics_gauge;
 struct server;
@@ -56,6 +57,7 @@ struct exchange {
 	int64_t begun_ns; /* monotonic */
 	int64_t wall_ns;
 	char audit_id[37];
+	struct audit_note *audit; /* for the audit log; NULL until it is asked, or without one */
 	int status; /* HTTP status of the reply */
 	struct about about; /* the object that the reply is about; usually zero: the request's */
 	/*

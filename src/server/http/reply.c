@@ -8,6 +8,7 @@
 #include "api/write/write.h"
 #include "base/core/limits.h"
 #include "base/text/print.h"
+#include "server/http/audit.h"
 #include "server/http/reply.h"
 #include "server/http/reply_form.h"
 #include "server/http/reply_message.h"
@@ -250,7 +251,10 @@ void reply_json(struct exchange *x, int status, struct bytes *json)
 
 static void reply_buf_json(struct exchange *x, int status, const struct buf *b)
 {
-	reply_json(x, status, bytes_copy(buf_str(b)));
+	struct bytes *json = bytes_copy(buf_str(b));
+
+	audit_response(x, json);
+	reply_json(x, status, json);
 }
 
 void reply_text(struct exchange *x, int status, struct str content_type, struct str text)
@@ -271,10 +275,12 @@ void reply_status(struct exchange *x, const struct error *err, const struct stat
 	/* A request that is rejected early has not been negotiated yet. */
 	if (!x->accept.as_version.p)
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES | ACCEPT_OBJECT_AS_PROTOBUF, NULL);
-	if (status_print(err, about, &out) < 0)
+	if (status_print(err, about, &out) < 0) {
 		reply_text(x, status, STR("text/plain; charset=utf-8"), str_from(err->msg));
-	else
-		send_json(x, status, x->accept.failure_format, bytes_copy(buf_str(&out)));
+		return;
+	}
+	audit_failure(x, buf_str(&out));
+	send_json(x, status, x->accept.failure_format, bytes_copy(buf_str(&out)));
 }
 
 void reply_refusal(struct exchange *x, const struct json *status)
@@ -282,11 +288,13 @@ void reply_refusal(struct exchange *x, const struct json *status)
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
 	int code = (int)json_i64_at(status, "code", 500);
 
-	if (json_print(&out, status, NULL) < 0)
+	if (json_print(&out, status, NULL) < 0) {
 		reply_text(x, code, STR("text/plain; charset=utf-8"),
 			   json_text_at(status, "message"));
-	else
-		send_json(x, code, x->accept.failure_format, bytes_copy(buf_str(&out)));
+		return;
+	}
+	audit_failure(x, buf_str(&out));
+	send_json(x, code, x->accept.failure_format, bytes_copy(buf_str(&out)));
 }
 
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes)
@@ -402,6 +410,7 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 	arena_init(&scratch, SIZE_MAX);
 	if (x->answered)
 		return;
+	audit_response(x, o->json);
 	if (reply_form_is_plain(&f))
 		reply_body(x, status, STR("application/json"), slice_of(o->json));
 	else if (refuse_form(x, &f))
@@ -435,6 +444,7 @@ void reply_tree(struct exchange *x, int status, const struct json *tree)
 	f.kind = reply_kind_of(tree, f.kind);
 	if (x->answered || refuse_form(x, &f))
 		return;
+	audit_response_tree(x, tree);
 	if (f.protobuf) {
 		if (reply_message_tree(x, status, &f, tree, &err) < 0)
 			reply_error(x, &err, NULL);

@@ -18,6 +18,7 @@
 #include "net/loop/outbuf.h"
 #include "net/net_limits.h"
 #include "server/cache/snapshot.h"
+#include "server/http/audit.h"
 #include "server/http/reply.h"
 #include "server/http/reply_form.h"
 #include "server/http/reply_message.h"
@@ -381,6 +382,47 @@ static void reply_whole(struct list_reply *l)
 	reply_json(l->x, 200, bytes_copy(buf_str(&all)));
 }
 
+/* As the audit log has it: the objects, in whatever form the client wants them. */
+static int print_for_audit(struct list_reply *l, const struct reply_form *f, struct buf *out)
+{
+	bool plain = reply_form_is_plain(f);
+	struct json *tree;
+	int r = reply_form_begin(f, l->meta, is_empty(l), out);
+
+	for (size_t i = 0; i < l->list.n && r == 0; i++) {
+		const struct object *o = l->list.items[i];
+
+		arena_clear(&l->scratch);
+		if (plain) {
+			(void)buf_addz(out, i ? ",{" : "{");
+			r = buf_add(out, o->json->data + o->item_at, object_item_size(o));
+			continue;
+		}
+		r = reply_form_tree(f, &l->scratch, o, &tree, NULL);
+		if (r == 0)
+			r = reply_form_item(f, &l->scratch, tree, i == 0, out, NULL);
+	}
+	return r == 0 ? reply_form_end(f, &l->scratch, l->meta, is_empty(l), out) : r;
+}
+
+static void audit_list(struct list_reply *l)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(AUDIT_OBJECT_MAX);
+	CLEANUP(bytes_unref) struct bytes *text = NULL;
+	struct reply_form f = l->form;
+
+	if (!audit_wants_response(l->x))
+		return;
+	f.as = ACCEPT_OBJECT;
+	f.yaml = f.pretty = f.protobuf = false;
+	if (print_for_audit(l, &f, &out) < 0 || out.overflow) {
+		audit_response_cut(l->x);
+		return;
+	}
+	text = bytes_copy(buf_str(&out));
+	audit_response(l->x, text);
+}
+
 static bool refuse_form(struct exchange *x, const struct reply_form *f)
 {
 	struct error err;
@@ -457,6 +499,7 @@ void reply_list(struct exchange *x, const struct list_result *list)
 	x->data = l;
 	if (refuse_form(x, &l->form))
 		return;
+	audit_list(l);
 	if (l->form.protobuf) {
 		reply_messages(l);
 		return;
