@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,10 +33,10 @@ struct server_options {
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
 	struct flag_list kubelet_address_types, node_address_ranges;
-	const char *audit_log_path, *audit_log_mode, *ui_explain;
+	const char *audit_log_path, *audit_log_mode, *ui_explain, *encryption_config;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
-	bool fairness, kubelet_names, store_journal;
+	bool fairness, kubelet_names, store_journal, encryption_reload;
 	int64_t max_reading, max_writing, max_user_watches, max_conns, max_strangers;
 };
 
@@ -108,6 +109,12 @@ static const struct flag flags[] = {
 	{ "admission-control-config-file", 0, FLAG_STRING(struct server_options, admission_config),
 	  .arg = "FILE",
 	  .help = "AdmissionConfiguration (YAML) with the defaults and exemptions of PodSecurity" },
+	{ "encryption-provider-config", 0, FLAG_STRING(struct server_options, encryption_config),
+	  .arg = "FILE",
+	  .help = "EncryptionConfiguration (YAML) that says which objects are stored encrypted" },
+	{ "encryption-provider-config-automatic-reload", 0,
+	  FLAG_BOOL(struct server_options, encryption_reload),
+	  .help = "read that file again when it changes" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -240,6 +247,10 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 		return cli_bad_usage(v->cli, err,
 				     "--store-journal is for data in --data-dir: leave out "
 				     "--store-journal or --etcd-servers");
+	if (o->encryption_reload && !o->encryption_config)
+		return cli_bad_usage(v->cli, err,
+				     "--encryption-provider-config-automatic-reload needs "
+				     "--encryption-provider-config");
 	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");
@@ -311,6 +322,8 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.disable_admission_plugins = (const char *const *)o->disable_plugins.v,
 		.ndisable_admission_plugins = o->disable_plugins.n,
 		.admission_config_file = o->admission_config,
+		.encryption_config_file = o->encryption_config,
+		.encryption_reload = o->encryption_reload,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,
@@ -394,6 +407,9 @@ static int server_serve(struct serve *v, struct error *err)
 		r = take_explainer(v, &opts, err);
 	if (r < 0)
 		return r;
+	/* Keys must not be in core dumps, nor be read by other processes of this user. */
+	if (opts.encryption_config_file && prctl(PR_SET_DUMPABLE, 0) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot switch off core dumps");
 	opts.loops = io_threads_loops(v->role.io);
 	opts.nloops = io_threads_count(v->role.io);
 	opts.spare_first = v->role.spared;
