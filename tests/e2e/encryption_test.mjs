@@ -1,0 +1,374 @@
+// Encryption at rest: nothing readable in the data folder, the journal, backups and etcd; keys that come and go;
+// several servers; and a KMS plugin that dies, hangs and rotates its key.
+import assert from "node:assert/strict"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chmodSync, existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { Client, core, expect, startEtcd, startServer, unique } from "./api_lib.mjs"
+import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { run } from "./up_lib.mjs"
+
+// --- helpers -------------------------------------------------------------------------------
+
+const keys = Object.fromEntries(["k1", "k2", "k3"].map((name, i) => [name, Buffer.alloc(32, `${i + 1}key`).toString("base64")]))
+const provider = (kind, ...names) => ({ [kind]: { keys: names.map((name) => ({ name, secret: keys[name] })) } })
+const gcm = (...names) => provider("aesgcm", ...names)
+const identity = { identity: {} }
+const secrets = `${core}/namespaces/default/secrets`
+
+// JSON is YAML.
+function write(file, providers, resources = ["secrets"]) {
+	const text = { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources, providers }] }
+	writeFileSync(`${file}.new`, JSON.stringify(text), { mode: 0o600 })
+	renameSync(`${file}.new`, file)
+}
+
+function newConfig(...providers) {
+	const file = `${scratch}/${unique("encryption")}.yaml`
+	write(file, providers)
+	return file
+}
+
+const flagsFor = (file) => ["--encryption-provider-config", file, "--encryption-provider-config-automatic-reload"]
+
+const secret = (name, text) => ({ apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { text } })
+
+async function make(client, name, text) {
+	return expect(await client.post(secrets, secret(name, text)), 201)
+}
+
+async function textOf(client, name) {
+	return Buffer.from(expect(await client.get(`${secrets}/${name}`), 200).data.text, "base64").toString()
+}
+
+// Whether a file below the folder has these bytes.
+function folderHas(folder, text) {
+	return readdirSync(folder, { recursive: true, withFileTypes: true }).some((entry) =>
+		entry.isFile() && readFileSync(`${entry.parentPath ?? entry.path}/${entry.name}`).includes(text))
+}
+
+// What etcd has of a server, as [key, value] pairs.
+async function inEtcd(server) {
+	const client = new Client(server.etcd.url)
+	const range = { key: Buffer.from(server.prefix).toString("base64"), range_end: Buffer.from(`${server.prefix}~`).toString("base64") }
+	const { kvs } = expect(await client.post("/v3/kv/range", range), 200)
+	client.close()
+	return kvs.map(({ key, value }) => [key, value].map((text) => Buffer.from(text ?? "", "base64").toString("latin1")))
+}
+
+// Whether the text of a secret can be read in what the server keeps.
+async function isReadable(server, text) {
+	const stored = Buffer.from(text).toString("base64")
+	if (server.backend !== "etcd")
+		return folderHas(`${server.folder}/store`, stored)
+	return (await inEtcd(server)).some(([, value]) => value.includes(stored))
+}
+
+// Waits until the server has reloaded its configuration once more.
+async function reload(server, file, ...providers) {
+	const count = () => server.process.err.split("the encryption configuration was reloaded").length
+	const before = count()
+	write(file, providers)
+	await until("reload", () => count() > before)
+}
+
+async function reencrypt(server, ...resources) {
+	const { code, out, err } = await run("store", "reencrypt", ...resources, "--kubeconfig", server.kubeconfig)
+	assert.equal(code, 0, err)
+	return out
+}
+
+// Starts a server that must not become ready; returns what it printed.
+async function startRefused(...args) {
+	const p = start("server", "--secure-port", "0", "--log-format", "text", ...args)
+	const { code } = await p.ended
+	assert.notEqual(code, 0)
+	return p.err
+}
+
+// --- keys in the file ----------------------------------------------------------------------
+
+const places = [["lmdb", []], ["lmdb", ["--store-journal"]], ["etcd", []]]
+
+for (const [backend, more] of places) {
+	const where = [backend, ...more].join(" ")
+
+	await test(`${where}: values are stored encrypted, and old ones by reencrypt`, async () => {
+		const file = newConfig(gcm("k1"), identity)
+		const server = await startServer(backend, { flags: more })
+		await make(server.client, "before", "written in clear")
+		await until("clear value on disk", () => isReadable(server, "written in clear"))
+		await server.stop()
+		const flags = [...more, ...flagsFor(file)]
+		const sealed = await startServer(backend, { ...server, port: undefined, flags })
+		assert.equal(await textOf(sealed.client, "before"), "written in clear")
+		await make(sealed.client, "after", "written encrypted")
+		assert.equal(await textOf(sealed.client, "after"), "written encrypted")
+		assert.equal(await isReadable(sealed, "written encrypted"), false)
+		assert.match(await reencrypt(sealed, "secrets"), /^secrets: wrote 1 of 2 objects$/m)
+		assert.match(await reencrypt(sealed, "secrets"), /^secrets: wrote 0 of 2 objects$/m)
+		if (backend === "etcd")
+			for (const [key, value] of (await inEtcd(sealed)).filter(([key]) => key.includes("/core/secrets/")))
+				assert.ok(value.startsWith("k8s:enc:aesgcm:v1:k1:"), key)
+		await sealed.stop()
+	})
+
+	await test(`${where}: nothing of a secret is in the files of a new cluster`, async () => {
+		const etcd = backend === "etcd" ? await startEtcd() : undefined
+		const file = newConfig(provider("secretbox", "k1"))
+		const server = await startServer(backend, { etcd, flags: [...more, ...flagsFor(file)] })
+		const marker = "a marker of this test"
+		await make(server.client, "a", marker)
+		expect(await server.client.patch(`${secrets}/a`, { stringData: { text: `${marker}, changed` } }, "merge"), 200)
+		await server.stop()
+		await etcd?.kill("SIGTERM")
+		const stored = Buffer.from(marker).toString("base64").slice(0, 24)
+		assert.equal(folderHas(scratch, stored), false)
+		assert.equal(folderHas(scratch, marker), false)
+	})
+
+	await test(`${where}: keys rotate without a restart, and old ones can go`, async () => {
+		const file = newConfig(gcm("k1"))
+		const server = await startServer(backend, { flags: [...more, ...flagsFor(file)] })
+		for (let i = 0; i < 5; i++)
+			await make(server.client, `s${i}`, `text ${i}`)
+		const { metadata } = expect(await server.client.get(`${secrets}/s0`), 200)
+		await reload(server, file, gcm("k1", "k2"))
+		assert.match(await reencrypt(server, "secrets"), /wrote 0 of 5/)
+		await reload(server, file, gcm("k2", "k1"))
+		assert.match(await reencrypt(server), /^secrets: wrote 5 of 5 objects$/m)
+		const now = expect(await server.client.get(`${secrets}/s0`), 200)
+		assert.deepEqual(now.metadata.managedFields, metadata.managedFields)
+		await reload(server, file, gcm("k2"))
+		for (let i = 0; i < 5; i++)
+			assert.equal(await textOf(server.client, `s${i}`), `text ${i}`)
+		await server.kill()
+		await server.begin()
+		for (let i = 0; i < 5; i++)
+			assert.equal(await textOf(server.client, `s${i}`), `text ${i}`)
+		await server.stop()
+	})
+
+	await test(`${where}: a server without the key does not start, and nothing is lost`, async () => {
+		const file = newConfig(gcm("k1"))
+		const server = await startServer(backend, { flags: [...more, ...flagsFor(file)] })
+		await make(server.client, "a", "kept")
+		await server.stop()
+		const args = ["--data-dir", server.folder, ...more, ...(backend === "etcd" ? ["--etcd-servers", server.etcd.url, "--etcd-prefix", server.prefix] : [])]
+		write(file, [gcm("k2")])
+		assert.match(await startRefused(...args, ...flagsFor(file)), /core\/secrets default\/a: it is sealed with aesgcm key "k1", which is not in/)
+		write(file, [{ aesgcm: { keys: [{ name: "k1", secret: keys.k2 }] } }])
+		assert.match(await startRefused(...args, ...flagsFor(file)), /another aesgcm key named "k1"/)
+		assert.match(await startRefused(...args), /core\/secrets default\/a: it is encrypted: start the server with the --encryption-provider-config/)
+		write(file, [gcm("k1")])
+		await server.begin()
+		assert.equal(await textOf(server.client, "a"), "kept")
+		await server.stop()
+	})
+}
+
+await test("a wrong file is refused at the start, and ignored later", async () => {
+	const file = newConfig({ aescbc: { keys: [{ name: "k1", secret: keys.k1 }] } })
+	const folder = `${scratch}/${unique("wrong")}`
+	assert.match(await startRefused("--data-dir", folder, ...flagsFor(file)), /aescbc is not supported.*use aesgcm, secretbox or kms/)
+	assert.equal(existsSync(`${folder}/store`), false)
+	write(file, [gcm("k1")])
+	chmodSync(file, 0o644)
+	const server = await startServer("lmdb", { flags: flagsFor(file) })
+	assert.match(server.process.err, /other users can read the file/)
+	writeFileSync(file, "kind: Nonsense\n")
+	await until("warning", () => server.process.err.includes("the old one stays"))
+	await make(server.client, "a", "still encrypted")
+	assert.equal(await isReadable(server, "still encrypted"), false)
+	const { text } = await server.client.get("/metrics")
+	assert.match(text, /automatic_reloads_total\{status="failure"\} 1/)
+	assert.doesNotMatch(server.process.err, new RegExp(keys.k1.slice(0, 16)))
+	await server.stop()
+})
+
+await test("backups stay encrypted, and are checked without keys", async () => {
+	const file = newConfig(gcm("k1"))
+	const server = await startServer("lmdb", { flags: flagsFor(file) })
+	await make(server.client, "a", "in the backup")
+	const copy = `${scratch}/${unique("copy")}`, restored = `${scratch}/${unique("restored")}`
+	assert.equal((await run("store", "backup", copy, "-d", server.folder)).code, 0)
+	assert.equal(readFileSync(copy).includes(Buffer.from("in the backup").toString("base64")), false)
+	assert.equal((await run("store", "check", "-d", server.folder)).code, 0)
+	assert.equal((await run("store", "restore", copy, "-d", restored)).code, 0)
+	await server.stop()
+	const other = await startServer("lmdb", { folder: restored, flags: flagsFor(file) })
+	assert.equal(await textOf(other.client, "a"), "in the backup")
+	await other.stop()
+})
+
+await test("kubectl get | kubectl replace encrypts again, as upstream documents", async () => {
+	let kubectl
+	try {
+		kubectl = execFileSync("../../scripts/kubectl", [`${dirname(devplane)}/kubectl`], { stdio: ["ignore", "pipe", "pipe"] }).toString().trim()
+	} catch {
+		console.log("# no current kubectl can be fetched")
+		return
+	}
+	const file = newConfig(gcm("k1"))
+	const server = await startServer("lmdb", { flags: flagsFor(file) })
+	await make(server.client, "a", "one")
+	await reload(server, file, gcm("k2", "k1"))
+	const k = (input, ...args) => execFileSync(kubectl, ["--kubeconfig", server.kubeconfig, ...args], { input, env: { ...process.env, HOME: scratch } }).toString()
+	k(k(undefined, "get", "secrets", "--all-namespaces", "-o", "json"), "replace", "-f", "-")
+	await reload(server, file, gcm("k2"))
+	await server.kill()
+	await server.begin()
+	assert.equal(await textOf(server.client, "a"), "one")
+	await server.stop()
+})
+
+await test("custom resources and wildcards", async () => {
+	const file = `${scratch}/${unique("encryption")}.yaml`
+	write(file, [gcm("k1")], ["*.example.com", "configmaps"])
+	const server = await startServer("etcd", { flags: flagsFor(file) })
+	const definition = {
+		apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "pandas.example.com" },
+		spec: {
+			group: "example.com", scope: "Namespaced", names: { plural: "pandas", kind: "Panda" },
+			versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } }],
+		},
+	}
+	expect(await server.client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition), 201)
+	const pandas = "/apis/example.com/v1/namespaces/default/pandas"
+	const panda = { apiVersion: "example.com/v1", kind: "Panda", metadata: { name: "a" }, spec: { bamboo: "eaten in secret" } }
+	await until("custom kind", async () => (await server.client.post(pandas, panda)).code === 201)
+	assert.equal(expect(await server.client.get(`${pandas}/a`), 200).spec.bamboo, "eaten in secret")
+	await make(server.client, "clear", "not configured")
+	for (const [key, value] of await inEtcd(server)) {
+		assert.equal(value.startsWith("k8s:enc:"), /\/(example.com\/pandas|core\/configmaps)\//.test(key), key)
+		assert.ok(!value.includes("eaten in secret"))
+	}
+	await reload(server, file, gcm("k2", "k1"))
+	await server.stop()
+})
+
+await test("several servers: one that lacks a key waits for it, and misses nothing", async () => {
+	const first = newConfig(gcm("k1")), second = newConfig(gcm("k1"))
+	const a = await startServer("etcd", { flags: flagsFor(first) })
+	const folder = `${scratch}/${unique("second")}`
+	execFileSync("cp", ["-r", a.folder, folder])
+	const b = await startServer("etcd", { etcd: a.etcd, prefix: a.prefix, folder, flags: flagsFor(second) })
+	await make(a.client, "one", "first")
+	assert.equal(await textOf(b.client, "one"), "first")
+	await reload(a, first, gcm("k2", "k1"))
+	await make(a.client, "two", "second")
+	const readyz = async () => (await b.client.get("/readyz")).code
+	await until("server that is not ready", async () => await readyz() !== 200)
+	await reload(b, second, gcm("k1", "k2"))
+	await until("ready server", async () => await readyz() === 200)
+	assert.equal(await textOf(b.client, "two"), "second")
+	await b.stop()
+	await a.stop()
+})
+
+// --- KMS -----------------------------------------------------------------------------------
+
+const plugins = new Set()
+process.on("exit", () => plugins.forEach((child) => child.kill("SIGKILL")))
+
+class Plugin {
+	constructor() {
+		this.name = unique("kms")
+		this.socket = `${scratch}/${this.name}.sock`
+		this.file = `${scratch}/${this.name}.json`
+		this.provider = { kms: { apiVersion: "v2", name: this.name, endpoint: `unix://${this.socket}`, timeout: "1s" } }
+		this.set({})
+	}
+
+	set(state) {
+		writeFileSync(`${this.file}.new`, JSON.stringify({ key: "key-1", healthz: "ok", hangs: false, ...state }))
+		renameSync(`${this.file}.new`, this.file)
+	}
+
+	async begin() {
+		this.child = spawn(process.execPath, ["kms_plugin.mjs", this.socket, this.file], { stdio: ["ignore", "pipe", "inherit"] })
+		plugins.add(this.child)
+		await once(this.child.stdout, "data")
+	}
+
+	async kill() {
+		const over = once(this.child, "exit")
+		this.child.kill("SIGKILL")
+		await over
+		plugins.delete(this.child)
+	}
+
+	calls(name) {
+		return existsSync(`${this.file}.calls`) ? readFileSync(`${this.file}.calls`, "utf8").split("\n").filter((line) => line.startsWith(name)) : []
+	}
+}
+
+async function refusal(server, name) {
+	const { code, body } = await server.client.post(secrets, secret(name, "text"))
+	return code === 503 && /KMS plugin "/.test(body.message) && body.message
+}
+
+for (const backend of ["lmdb", "etcd"])
+	await test(`${backend}: a KMS plugin that dies, hangs and rotates`, async () => {
+		const plugin = new Plugin()
+		await plugin.begin()
+		const file = newConfig(plugin.provider, identity)
+		const server = await startServer(backend, { flags: flagsFor(file) })
+		await make(server.client, "a", "wrapped")
+		assert.equal(await isReadable(server, "wrapped"), false)
+		assert.equal(plugin.calls("Encrypt").length, 1)
+
+		// Dead: writes go on for a while, then fail clearly; everything else works.
+		await plugin.kill()
+		await until("refused write", () => refusal(server, unique("late")), 60)
+		assert.match(await refusal(server, unique("late")), /core\/secrets default\/late-\d+: KMS plugin "kms-\d+": Status/)
+		assert.equal(await textOf(server.client, "a"), "wrapped")
+		expect(await server.client.post(`${core}/namespaces/default/configmaps`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }), 201)
+		assert.equal((await server.client.get("/readyz")).code, 200)
+		await plugin.begin()
+		await until("write", async () => (await server.client.post(secrets, secret("b", "again"))).code === 201)
+
+		// Rotated: objects are written again, and the old data key is still known to the plugin.
+		plugin.set({ key: "key-2" })
+		await until("new data key", () => plugin.calls("Encrypt").length === 2, 30)
+		await until("new seal", async () => / wrote [1-9]\d* of /.test(await reencrypt(server, "secrets")))
+		await server.stop()
+
+		// Hanging at the start: the server waits, and starts when the plugin answers.
+		plugin.set({ key: "key-2", hangs: true })
+		const p = start("server", "--data-dir", server.folder, "--secure-port", "0", "--log-format", "text", ...flagsFor(file),
+			...(backend === "etcd" ? ["--etcd-servers", server.etcd.url, "--etcd-prefix", server.prefix] : []))
+		await until("server that waits", () => /KMS plugin .*Decrypt.*deadline/i.test(p.err))
+		assert.doesNotMatch(p.out, /is ready at/)
+		plugin.set({ key: "key-2" })
+		await until("ready server", () => p.out.includes("is ready at"), 30)
+		p.child.kill("SIGTERM")
+		await p.ended
+		await server.begin()
+		assert.equal(await textOf(server.client, "a"), "wrapped")
+		assert.equal(await textOf(server.client, "b"), "again")
+		await server.stop()
+		await plugin.kill()
+	}, 240)
+
+await test("several servers share values through their KMS plugin", async () => {
+	const plugin = new Plugin()
+	await plugin.begin()
+	const file = newConfig(plugin.provider)
+	const a = await startServer("etcd", { flags: flagsFor(file) })
+	const folder = `${scratch}/${unique("second")}`
+	execFileSync("cp", ["-r", a.folder, folder])
+	const b = await startServer("etcd", { etcd: a.etcd, prefix: a.prefix, folder, flags: flagsFor(file) })
+	for (let i = 0; i < 10; i++) {
+		await make(i % 2 ? a.client : b.client, `s${i}`, `text ${i}`)
+		assert.equal(await textOf(i % 2 ? b.client : a.client, `s${i}`), `text ${i}`)
+	}
+	assert.equal(plugin.calls("Encrypt").length, 2)
+	assert.equal(plugin.calls("Decrypt").length, 2)
+	await b.stop()
+	await a.stop()
+	await plugin.kill()
+})
+
+finish()
