@@ -21,7 +21,7 @@
 #define ETCD_PAGE_MAX     500
 #define ETCD_WRITES_MAX   512
 
-/* Sealed values: the configuration file, names of keys, data keys of plugins, what waits for one. */
+/* Sealed values: the configuration, names of keys, data keys of plugins, events that wait. */
 #define SEALED_CONFIG_MAX (1UL * MIB)
 #define SEALED_NAME_MAX   253
 #define SEALED_DEKS_MAX   4096

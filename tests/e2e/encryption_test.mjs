@@ -5,6 +5,7 @@ import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Client, core, expect, startEtcd, startServer, unique } from "./api_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { run } from "./up_lib.mjs"
@@ -269,6 +270,7 @@ await test("several servers: one that lacks a key waits for it, and misses nothi
 
 // --- KMS -----------------------------------------------------------------------------------
 
+const program = fileURLToPath(new URL("kms_plugin.mjs", import.meta.url))
 const plugins = new Set()
 process.on("exit", () => plugins.forEach((child) => child.kill("SIGKILL")))
 
@@ -287,9 +289,10 @@ class Plugin {
 	}
 
 	async begin() {
-		this.child = spawn(process.execPath, ["kms_plugin.mjs", this.socket, this.file], { stdio: ["ignore", "pipe", "inherit"] })
+		this.child = spawn(process.execPath, [program, this.socket, this.file], { stdio: ["ignore", "pipe", "inherit"] })
 		plugins.add(this.child)
-		await once(this.child.stdout, "data")
+		const [first] = await Promise.race([once(this.child.stdout, "data"), once(this.child, "exit")])
+		assert.match(String(first), /ready/)
 	}
 
 	async kill() {

@@ -230,6 +230,17 @@ static int take_explainer(struct serve *v, struct server_opts *opts, struct erro
 		       : 0;
 }
 
+/* Keys must not be in core dumps, nor be read by other processes of this user. */
+static int take_encryption(const struct server_options *o, struct server_opts *opts,
+			   struct error *err)
+{
+	opts->encryption_config_file = o->encryption_config;
+	opts->encryption_reload = o->encryption_reload;
+	if (o->encryption_config && prctl(PR_SET_DUMPABLE, 0) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot switch off core dumps");
+	return 0;
+}
+
 static int check_options(struct serve *v, const struct server_options *o, struct error *err)
 {
 	if (!o->cert_file != !o->key_file)
@@ -322,8 +333,6 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.disable_admission_plugins = (const char *const *)o->disable_plugins.v,
 		.ndisable_admission_plugins = o->disable_plugins.n,
 		.admission_config_file = o->admission_config,
-		.encryption_config_file = o->encryption_config,
-		.encryption_reload = o->encryption_reload,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,
@@ -405,11 +414,10 @@ static int server_serve(struct serve *v, struct error *err)
 	r = read_options(v, &opts, err);
 	if (r == 0)
 		r = take_explainer(v, &opts, err);
+	if (r == 0)
+		r = take_encryption(v->options, &opts, err);
 	if (r < 0)
 		return r;
-	/* Keys must not be in core dumps, nor be read by other processes of this user. */
-	if (opts.encryption_config_file && prctl(PR_SET_DUMPABLE, 0) < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot switch off core dumps");
 	opts.loops = io_threads_loops(v->role.io);
 	opts.nloops = io_threads_count(v->role.io);
 	opts.spare_first = v->role.spared;

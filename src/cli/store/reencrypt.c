@@ -151,12 +151,13 @@ static int reencrypt_run(struct cli *cli, struct error *err)
 const struct command cmd_store_reencrypt = {
 	.name = "reencrypt",
 	.summary = "encrypt objects again after a change of keys",
-	.about = "Asks a running server to write each object again that is stored in clear although "
-		 "it should be encrypted, or is encrypted with an old key. Objects that are up to "
-		 "date are not written. Name resources, such as secrets or deployments.apps, or "
-		 "none for all. Run it after you have changed the file of "
-		 "--encryption-provider-config, and before you remove a key from it. Works with a "
-		 "server on etcd, too.",
+	.about =
+		"Asks a running server to write each object again that is stored in clear although "
+		"it should be encrypted, or is encrypted with an old key. Objects that are up to "
+		"date are not written. Name resources, such as secrets or deployments.apps, or "
+		"none for all. Run it after you have changed the file of "
+		"--encryption-provider-config, and before you remove a key from it. Works with a "
+		"server on etcd, too.",
 	.usage = "[RESOURCE..] [FLAGS]",
 	.examples = "devplane store reencrypt\n"
 		    "devplane store reencrypt secrets configmaps",

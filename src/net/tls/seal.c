@@ -158,8 +158,7 @@ static bool gcm_open(const uint8_t key[static HASH], const uint8_t *nonce, struc
 	seal_must(c && EVP_DecryptInit_ex(c, EVP_aes_256_gcm(), NULL, key, nonce) == 1);
 	seal_must(EVP_DecryptUpdate(c, NULL, &n, (const uint8_t *)context.p, (int)context.n) == 1);
 	if (text.n)
-		seal_must(EVP_DecryptUpdate(c, out, &n, (const uint8_t *)text.p, (int)text.n) ==
-			  1);
+		seal_must(EVP_DecryptUpdate(c, out, &n, (const uint8_t *)text.p, (int)text.n) == 1);
 	seal_must(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_GCM_SET_TAG, TAG, expected) == 1);
 	return EVP_DecryptFinal_ex(c, none, &n) == 1;
 }

@@ -126,7 +126,8 @@ static void read_keys(struct reading *r, const struct field_path *at, const stru
 		config_object(r, &key, it, members, ARRAY_SIZE(members));
 		k->name = arena_str(r->a, config_text(r, &name, json_getz(it, "name")));
 		if (!k->name.n)
-			field_errors_required(r->errs, &name, "name is a mandatory field for a key");
+			field_errors_required(r->errs, &name,
+					      "name is a mandatory field for a key");
 		else if (k->name.n > SEALED_NAME_MAX || str_chr(k->name, ':') >= 0)
 			field_errors_invalid(r->errs, &name, FIELD_STR(k->name),
 					     "must not contain ':', nor be longer than 253 bytes");
@@ -185,13 +186,13 @@ static void read_kms(struct reading *r, const struct field_path *at, const struc
 	p->endpoint = arena_str(r->a, config_text(r, &endpoint, json_getz(v, "endpoint")));
 	check_kms_name(r, at, p);
 	if (!str_eqz(config_text(r, &version, json_getz(v, "apiVersion")), "v2"))
-		field_errors_invalid(r->errs, &version,
-				     FIELD_STR(json_text_at(v, "apiVersion")),
+		field_errors_invalid(r->errs, &version, FIELD_STR(json_text_at(v, "apiVersion")),
 				     "KMS v1 is not supported: use a plugin with apiVersion v2");
 	if (json_getz(v, "cachesize"))
 		field_errors_forbidden(r->errs, &cache, "cachesize is not supported in v2");
 	if (!p->endpoint.n)
-		field_errors_required(r->errs, &endpoint, "endpoint is a mandatory field for a kms");
+		field_errors_required(r->errs, &endpoint,
+				      "endpoint is a mandatory field for a kms");
 	else if (!str_starts(p->endpoint, STR("unix:")))
 		field_errors_invalid(r->errs, &endpoint, FIELD_STR(p->endpoint),
 				     "unsupported scheme, only unix is supported");
@@ -220,8 +221,8 @@ static const struct {
 	void (*read)(struct reading *, const struct field_path *, const struct json *,
 		     struct sealed_provider *);
 } kinds[] = {
-	{ "aesgcm", SEALED_AESGCM, read_keys }, { "secretbox", SEALED_SECRETBOX, read_keys },
-	{ "kms", SEALED_KMS, read_kms },	{ "identity", SEALED_IDENTITY, read_identity },
+	{ "aesgcm", SEALED_AESGCM, read_keys },    { "secretbox", SEALED_SECRETBOX, read_keys },
+	{ "kms", SEALED_KMS, read_kms },           { "identity", SEALED_IDENTITY, read_identity },
 	{ "aescbc", SEALED_IDENTITY, refuse_cbc },
 };
 

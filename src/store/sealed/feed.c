@@ -275,9 +275,8 @@ void sealed_follow(struct store *base, int64_t revision, const struct store_feed
 	s->feed = *feed;
 	s->following = true;
 	store_follow(s->inner, revision,
-		     &(struct store_feed){ .on_events = sealed_on_events,
-					   .on_lost = sealed_on_lost,
-					   .arg = s });
+		     &(struct store_feed){
+			     .on_events = sealed_on_events, .on_lost = sealed_on_lost, .arg = s });
 }
 
 void sealed_feed_init(struct sealed_store *s)

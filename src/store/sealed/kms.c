@@ -29,19 +29,18 @@ enum {
 	NOTES_MAX = 32 * 1024, /* of all annotations */
 };
 
-#define KMS_METHOD(name, in, out)                                          \
-	{                                                                  \
-		.path = "/v2.KeyManagementService/" name,                  \
-		.request = &kms__##in##__descriptor,                       \
-		.response = &kms__##out##__descriptor, .max_response = MIB \
+#define KMS_METHOD(name, in, out)                                                              \
+	{                                                                                      \
+		.path = "/v2.KeyManagementService/" name, .request = &kms__##in##__descriptor, \
+		.response = &kms__##out##__descriptor, .max_response = MIB                     \
 	}
 
-static const struct grpc_method status_method =
-	KMS_METHOD("Status", status_request, status_response);
-static const struct grpc_method encrypt_method =
-	KMS_METHOD("Encrypt", encrypt_request, encrypt_response);
-static const struct grpc_method decrypt_method =
-	KMS_METHOD("Decrypt", decrypt_request, decrypt_response);
+static const struct grpc_method status_method = KMS_METHOD("Status", status_request,
+							   status_response);
+static const struct grpc_method encrypt_method = KMS_METHOD("Encrypt", encrypt_request,
+							    encrypt_response);
+static const struct grpc_method decrypt_method = KMS_METHOD("Decrypt", decrypt_request,
+							    decrypt_response);
 
 /* A data key that was met; in the map `entries` by its packed form, which lies after the struct. */
 struct kms_entry {
@@ -309,9 +308,8 @@ static void on_decrypted(void *arg, struct grpc_call *c UNUSED, const struct grp
 		seal_wipe(m->plaintext.data, m->plaintext.len);
 	} else {
 		e->failed_at = loop_now(k->opts.loop);
-		(void)error_set(&e->failure, ERR_UNAVAILABLE,
-				"KMS plugin \"%.*s\": Decrypt: %.*s", STR_ARG(k->name),
-				STR_ARG(why));
+		(void)error_set(&e->failure, ERR_UNAVAILABLE, "KMS plugin \"%.*s\": Decrypt: %.*s",
+				STR_ARG(k->name), STR_ARG(why));
 	}
 	k->opts.on_change(k->opts.arg);
 }
@@ -387,11 +385,10 @@ int sealed_kms_current(const struct sealed_kms *k, struct sealed_dek *ret_dek, s
 	int64_t grace = k->opts.grace_ms ? k->opts.grace_ms : GRACE_MS;
 
 	if (!k->healthy && (!k->current || loop_now(k->opts.loop) - k->good_at > grace))
-		return k->failure.code
-			       ? error_copy(err, &k->failure)
-			       : error_set(err, ERR_UNAVAILABLE,
-					   "KMS plugin \"%.*s\" has not answered yet",
-					   STR_ARG(k->name));
+		return k->failure.code ? error_copy(err, &k->failure)
+				       : error_set(err, ERR_UNAVAILABLE,
+						   "KMS plugin \"%.*s\" has not answered yet",
+						   STR_ARG(k->name));
 	*ret_dek = k->current->dek;
 	return 0;
 }

@@ -100,8 +100,7 @@ void sealed_plugins_drop(struct sealed_store *s, bool all)
 bool sealed_plugins_settled(const struct sealed_store *s)
 {
 	for (size_t i = 0; i < s->config.nproviders; i++)
-		if (s->config.providers[i]->kms &&
-		    !sealed_kms_settled(s->config.providers[i]->kms))
+		if (s->config.providers[i]->kms && !sealed_kms_settled(s->config.providers[i]->kms))
 			return false;
 	return true;
 }
@@ -122,10 +121,11 @@ static bool is_same_stat(const struct stat *a, const struct stat *b)
 static void check_mode(struct sealed_store *s, const struct stat *st)
 {
 	if (st->st_mode & S_IRWXO)
-		sealed_report(s,
-			      "other users can read the file of --encryption-provider-config, which "
-			      "has keys: set its mode to 0600",
-			      NULL);
+		sealed_report(
+			s,
+			"other users can read the file of --encryption-provider-config, which "
+			"has keys: set its mode to 0600",
+			NULL);
 }
 
 static void reload_count(struct sealed_store *s, const char *status)

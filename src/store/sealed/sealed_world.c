@@ -49,9 +49,9 @@ struct sealed_world *sealed_world_new(const struct store_contract_backend *inner
 	w->opts = (struct store_sealed_opts){
 		.file = w->file, .reload = true, .report = on_report, .arg = w, .look_ms = 10
 	};
-	sealed_world_configure(
-		w, SEALED_WORLD_HEAD SEALED_WORLD_RULE(
-			   "'*.*'", SEALED_WORLD_KEY("aesgcm", "k1", SEALED_WORLD_A)));
+	sealed_world_configure(w,
+			       SEALED_WORLD_HEAD SEALED_WORLD_RULE(
+				       "'*.*'", SEALED_WORLD_KEY("aesgcm", "k1", SEALED_WORLD_A)));
 	return w;
 }
 

@@ -13,7 +13,7 @@
 #define SEALED_WORLD_B "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
 #define SEALED_WORLD_D "ZGRkZGRkZGRkZGRkZGRkZA=="
 
-#define SEALED_WORLD_HEAD                                                             \
+#define SEALED_WORLD_HEAD \
 	"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
 
 /* One provider, as an element of a list. */

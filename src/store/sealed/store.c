@@ -173,7 +173,7 @@ int store_sealed_new(struct loop *l, const struct store_sealed_opts *opts,
 	s->base = (struct store){ .ops = &ops, .loop = l };
 	s->opts = *opts;
 	s->file = xstrdup(opts->file);
-	s->damaged = metrics_counter_alone(opts->metrics, "sealed_damaged_values_total",
+	s->damaged = metrics_counter_alone(opts->metrics, "devplane_store_sealed_damaged_total",
 					   "Sealed values of other servers that did not open.");
 	list_init(&s->notes);
 	list_init(&s->unsent);

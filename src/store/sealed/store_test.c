@@ -109,8 +109,7 @@ static void a_missing_key_is_named(struct store_contract *c)
 	reopen(c, HEAD RULE("secrets", K2));
 	assert_non_null(strstr(values(c), "core/secrets ns/a"));
 	assert_non_null(strstr(values(c), "aesgcm key \"k1\""));
-	reopen(c, HEAD RULE("secrets",
-			    SEALED_WORLD_KEY("aesgcm", "k1", SEALED_WORLD_B)));
+	reopen(c, HEAD RULE("secrets", SEALED_WORLD_KEY("aesgcm", "k1", SEALED_WORLD_B)));
 	assert_non_null(strstr(values(c), "another aesgcm key named \"k1\""));
 	reopen(c, HEAD RULE("configmaps", K1));
 	assert_non_null(strstr(values(c), "aesgcm key \"k1\""));
@@ -138,8 +137,7 @@ static void a_moved_value_does_not_open(struct store_contract *c)
 	sealed_world_bare(c, &bare);
 	copy = arena_strdup(&c->arena, below(&bare, "a"));
 	assert_int_equal(store_contract_wait(store_contract_put(
-				 &bare, SECRETS, "ns", "b",
-				 str_of(copy, below(&bare, "a").n), 0)),
+				 &bare, SECRETS, "ns", "b", str_of(copy, below(&bare, "a").n), 0)),
 			 0);
 	end_bare(c, &bare);
 	assert_non_null(strstr(values(c), "core/secrets ns/b: the sealed value is damaged"));

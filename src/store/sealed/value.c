@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "net/tls/seal.h"
 #include "store/sealed/kms.h"
@@ -24,10 +23,16 @@ struct form {
 };
 
 static const struct form forms[] = {
-	[SEALED_AESGCM] = { "aesgcm", { "k8s:enc:aesgcm:v1:", 18 }, SEAL_GCM_MORE, seal_gcm,
+	[SEALED_AESGCM] = { "aesgcm",
+			    { "k8s:enc:aesgcm:v1:", 18 },
+			    SEAL_GCM_MORE,
+			    seal_gcm,
 			    seal_gcm_open },
-	[SEALED_SECRETBOX] = { "secretbox", { "k8s:enc:secretbox:v1:", 21 }, SEAL_BOX_MORE,
-			       seal_box, seal_box_open },
+	[SEALED_SECRETBOX] = { "secretbox",
+			       { "k8s:enc:secretbox:v1:", 21 },
+			       SEAL_BOX_MORE,
+			       seal_box,
+			       seal_box_open },
 	[SEALED_KMS] = { "kms", { "k8s:enc:kms:v2:", 15 }, SEAL_GCM_MORE, seal_gcm, seal_gcm_open },
 };
 
