@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "store/etcd/etcd_fixture.h"
 #include "store/etcd/store.h"
@@ -159,6 +162,11 @@ static bool has_events(void *arg)
 	return c->events.n >= 3;
 }
 
+static bool has_event(void *arg)
+{
+	return ((const struct store_contract *)arg)->events.n > 0;
+}
+
 static bool is_unhealthy(void *arg)
 {
 	struct error err;
@@ -212,9 +220,48 @@ static void a_store_closes_while_its_feed_waits(struct store_contract *c)
 	store_contract_open(c);
 }
 
+static bool is_lost(void *arg)
+{
+	return ((const struct store_contract *)arg)->lost;
+}
+
+/* What waits has a limit. Beyond it everything is to be read again, when the key is there. */
+static void a_feed_that_waits_for_too_long_is_lost(struct store_contract *c)
+{
+	const struct store_range range = { .resource = STR(SECRETS) };
+	char *large = xcalloc(1, MIB + 1), name[16];
+	struct store_contract_write *mine;
+	struct other o;
+
+	memset(large, 'x', MIB);
+	other_begin(&o, c, HEAD RULE("secrets", K2 ", " K1));
+	store_contract_follow(c, store_contract_current(c));
+	(void)store_contract_must_put(&o.c, SECRETS, "ns", "a", "one", 0);
+	mine = store_contract_put(c, SECRETS, "ns", "b", STR("two"), 0);
+	look_until(c, is_unhealthy, c->store);
+	for (int i = 0; !c->lost && i < 80; i++) {
+		(void)snprintf(name, sizeof(name), "large-%d", i);
+		(void)store_contract_must_put(&o.c, SECRETS, "ns", name, large, 0);
+	}
+	look_until(c, is_lost, c);
+	assert_int_equal(c->events.n, 0);
+	assert_int_equal(store_contract_wait(mine), 0);
+	assert_int_equal(store_contract_range(c, &range)->result, -ERR_INVALID);
+	sealed_world_configure(sealed_world_of(c), HEAD RULE("secrets", K1 ", " K2));
+	while (store_contract_range(c, &range)->result < 0)
+		;
+	store_contract_follow(c, store_contract_current(c));
+	(void)store_contract_must_put(&o.c, SECRETS, "ns", "c", "three", 0);
+	look_until(c, has_event, c);
+	assert_true(str_eqz(c->events.v[0].value, "three"));
+	other_end(&o);
+	free(large);
+}
+
 static const struct store_contract_case cases[] = {
 	{ "the_feed_waits_for_a_key_and_keeps_order", the_feed_waits_for_a_key_and_keeps_order },
 	{ "a_store_closes_while_its_feed_waits", a_store_closes_while_its_feed_waits },
+	{ "a_feed_that_waits_for_too_long_is_lost", a_feed_that_waits_for_too_long_is_lost },
 	{ NULL, NULL },
 };
 

@@ -169,9 +169,9 @@ static void world_on_report(void *arg, const char *what, const struct error *err
 
 static void store_start(struct kms_world *w)
 {
-	const struct store_sealed_opts opts = { .file = w->file,
-						.report = world_on_report,
-						.arg = w };
+	const struct store_sealed_opts opts = {
+		.file = w->file, .reload = true, .report = world_on_report, .arg = w
+	};
 	struct sealed_store *sealed;
 	struct store *inner;
 
@@ -408,6 +408,33 @@ static void a_new_key_id_makes_a_new_data_key(void **state UNUSED)
 	world_free(w);
 }
 
+static void a_reload_waits_for_its_plugin(void **state UNUSED)
+{
+	struct kms_world *w = world_new(false);
+
+	store_stop(w);
+	assert_int_equal(file_write_atomic(w->file,
+					   STR(SEALED_WORLD_HEAD SEALED_WORLD_RULE(
+						   "secrets", "{identity: {}}")),
+					   0600, NULL),
+			 0);
+	store_start(w);
+	assert_int_equal(put(w, "a", "one"), 0);
+	assert_int_equal(file_write_atomic(w->file, STR(CONFIG), 0600, NULL), 0);
+	sim_run_for(w->sim, 15 * 1000);
+	assert_non_null(strstr(w->reported, "the old one stays"));
+	assert_non_null(strstr(w->why.msg, "KMS plugin \"plugin\": Status"));
+	assert_int_equal(put(w, "b", "two"), 0);
+	assert_int_equal(atomic_load(&w->seal), 0);
+	plugin_start(w);
+	sim_run_for(w->sim, 5 * 1000);
+	assert_string_equal(w->reported, "the encryption configuration was reloaded");
+	assert_int_not_equal(atomic_load(&w->seal), 0);
+	assert_int_equal(put(w, "c", "three"), 0);
+	assert_string_equal(get(w, 500).text, "a=one b=two c=three ");
+	world_free(w);
+}
+
 static void a_store_closes_while_its_plugin_hangs(void **state UNUSED)
 {
 	const struct store_range range = { .resource = STR("core/secrets") };
@@ -431,6 +458,7 @@ int main(void)
 		cmocka_unit_test(a_missing_plugin_does_not_stop_reads_of_clear_values),
 		cmocka_unit_test(an_ill_plugin_says_why),
 		cmocka_unit_test(a_new_key_id_makes_a_new_data_key),
+		cmocka_unit_test(a_reload_waits_for_its_plugin),
 		cmocka_unit_test(a_store_closes_while_its_plugin_hangs),
 	};
 

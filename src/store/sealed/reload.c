@@ -1,14 +1,18 @@
 /*
  * The file is looked at by a timer: it may be replaced, or a link to it may be. What is read is
- * used only if it is valid and its plugins answer; until then the configuration stays as it is, and
- * the report says why.
+ * used only if it is valid, and as soon as its plugins answer. Until then the configuration stays as
+ * it is, and the report says why.
  */
 #include <stdlib.h>
 
 #include "base/core/mem.h"
 #include "store/sealed/sealed_impl.h"
 
-enum { LOOK_MS = 1000, PLUGINS_MS = 10 * 1000 };
+enum {
+	LOOK_MS = 1000,
+	PLUGINS_MS = 10 * 1000, /* how long to wait for new plugins before it is reported ... */
+	REMIND_MS = 60 * 1000, /* ... and again */
+};
 
 static void sealed_report(struct sealed_store *s, const char *what, const struct error *err)
 {
@@ -136,8 +140,6 @@ static void reload_count(struct sealed_store *s, const char *status)
 
 static void reload_fail(struct sealed_store *s, const struct error *err)
 {
-	sealed_config_release(&s->next);
-	sealed_plugins_drop(s, false);
 	reload_count(s, "failure");
 	sealed_report(s, "cannot reload the encryption configuration; the old one stays", err);
 }
@@ -171,10 +173,12 @@ void sealed_reload_step(struct sealed_store *s)
 
 	if (!s->next.n)
 		return;
-	if (next_is_ready(s, &err))
+	if (next_is_ready(s, &err)) {
 		reload_take(s);
-	else if (loop_now(s->base.loop) >= s->next_until)
+	} else if (loop_now(s->base.loop) >= s->next_due) {
 		reload_fail(s, &err);
+		s->next_due = loop_now(s->base.loop) + REMIND_MS;
+	}
 }
 
 static void reload_read(struct sealed_store *s, const struct stat *st)
@@ -186,10 +190,13 @@ static void reload_read(struct sealed_store *s, const struct stat *st)
 	sealed_config_release(&s->next);
 	if (sealed_config_read(s->file, &s->next, &err) < 0 ||
 	    sealed_plugins_attach(s, &s->next, &err) < 0) {
+		sealed_config_release(&s->next);
+		sealed_plugins_drop(s, false);
 		reload_fail(s, &err);
 		return;
 	}
-	s->next_until = loop_now(s->base.loop) + PLUGINS_MS;
+	sealed_plugins_drop(s, false);
+	s->next_due = loop_now(s->base.loop) + PLUGINS_MS;
 	sealed_reload_step(s);
 }
 

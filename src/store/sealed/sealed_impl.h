@@ -38,7 +38,7 @@ struct sealed_store {
 	struct loop_timer look;
 	struct stat seen;
 	struct sealed_config next; /* waits for its plugins; n 0: none */
-	int64_t next_until; /* ms: when it is given up */
+	int64_t next_due; /* ms: when it is reported that it waits */
 	struct list plugins; /* struct sealed_plugin: of both configurations */
 	struct metrics_family *reloads; /* or NULL */
 	struct list notes; /* struct sealed_note */
