@@ -329,6 +329,7 @@ for (const backend of ["lmdb", "etcd"])
 		assert.equal(await textOf(server.client, "a"), "wrapped")
 		expect(await server.client.post(`${core}/namespaces/default/configmaps`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }), 201)
 		assert.equal((await server.client.get("/readyz")).code, 200)
+		assert.match((await server.client.get("/metrics")).text, new RegExp(`devplane_store_kms_healthy{provider="${plugin.name}"} 0`))
 		await plugin.begin()
 		await until("write", async () => (await server.client.post(secrets, secret("b", "again"))).code === 201)
 

@@ -375,6 +375,16 @@ bool sealed_kms_settled(const struct sealed_kms *k)
 	return k->settled;
 }
 
+bool sealed_kms_healthy(const struct sealed_kms *k)
+{
+	return k->healthy;
+}
+
+struct str sealed_kms_name(const struct sealed_kms *k)
+{
+	return k->name;
+}
+
 uint32_t sealed_kms_seal(const struct sealed_kms *k)
 {
 	return k->current ? k->current->dek.seal : 0;

@@ -52,8 +52,11 @@ void sealed_kms_free(struct sealed_kms *k); /* NULL allowed */
 /* Whether it was made for an equal provider. */
 bool sealed_kms_is_for(const struct sealed_kms *k, const struct sealed_provider *p);
 
-/* Whether the first answer, or failure, has arrived. */
+/* Whether the first answer, or failure, has arrived; whether the last one was good. */
 bool sealed_kms_settled(const struct sealed_kms *k);
+bool sealed_kms_healthy(const struct sealed_kms *k);
+
+struct str sealed_kms_name(const struct sealed_kms *k);
 
 /* The data key that seals now. -ERR_UNAVAILABLE says what is wrong with the plugin. */
 int sealed_kms_current(const struct sealed_kms *k, struct sealed_dek *ret_dek, struct error *err);

@@ -96,8 +96,22 @@ void sealed_plugins_drop(struct sealed_store *s, bool all)
 		    (config_uses(&s->config, plugin->kms) || config_uses(&s->next, plugin->kms)))
 			continue;
 		list_remove(&plugin->link);
+		if (s->healthy)
+			metrics_remove(s->healthy, sealed_kms_name(plugin->kms));
 		sealed_kms_free(plugin->kms);
 		free(plugin);
+	}
+}
+
+void sealed_plugins_measure(struct sealed_store *s)
+{
+	if (!s->healthy)
+		return;
+	LIST_FOREACH (node, &s->plugins) {
+		const struct sealed_kms *k = LIST_ENTRY(node, struct sealed_plugin, link)->kms;
+
+		metrics_gauge_set(metrics_gauge(s->healthy, sealed_kms_name(k)),
+				  sealed_kms_healthy(k) ? 1 : 0);
 	}
 }
 
@@ -215,16 +229,27 @@ static void on_look(struct loop_timer *t)
 
 static int reload_metrics(struct sealed_store *s, struct error *err)
 {
-	static const char *const labels[] = { "status" };
-	const struct metrics_spec spec = {
+	static const char *const status[] = { "status" }, *const provider[] = { "provider" };
+	const struct metrics_spec reloads = {
 		.name = "apiserver_encryption_config_controller_automatic_reloads_total",
 		.help = "Reloads of the encryption configuration, by their result.",
 		.type = METRICS_COUNTER,
-		.labels = labels,
-		.labels_n = ARRAY_SIZE(labels),
+		.labels = status,
+		.labels_n = ARRAY_SIZE(status),
 	};
+	const struct metrics_spec healthy = {
+		.name = "devplane_store_kms_healthy",
+		.help = "Whether the KMS plugin's last answer was good.",
+		.type = METRICS_GAUGE,
+		.labels = provider,
+		.labels_n = ARRAY_SIZE(provider),
+	};
+	int r;
 
-	return s->opts.metrics ? metrics_register(s->opts.metrics, &spec, &s->reloads, err) : 0;
+	if (!s->opts.metrics)
+		return 0;
+	r = metrics_register(s->opts.metrics, &reloads, &s->reloads, err);
+	return r < 0 ? r : metrics_register(s->opts.metrics, &healthy, &s->healthy, err);
 }
 
 void sealed_reload_init(struct sealed_store *s)

@@ -40,7 +40,7 @@ struct sealed_store {
 	struct sealed_config next; /* waits for its plugins; n 0: none */
 	int64_t next_due; /* ms: when it is reported that it waits */
 	struct list plugins; /* struct sealed_plugin: of both configurations */
-	struct metrics_family *reloads; /* or NULL */
+	struct metrics_family *reloads, *healthy; /* or NULL */
 	struct list notes; /* struct sealed_note */
 
 	/* Writes that were not sent (write.c). */
@@ -97,6 +97,8 @@ void sealed_notes_update(struct sealed_store *s);
 /* Makes the plugins that a configuration names, or finds those that are there. */
 int sealed_plugins_attach(struct sealed_store *s, struct sealed_config *c, struct error *err);
 void sealed_plugins_drop(struct sealed_store *s, bool all);
+/* Updates the metric of each plugin's health. */
+void sealed_plugins_measure(struct sealed_store *s);
 /* Whether all plugins have answered or failed once. */
 bool sealed_plugins_settled(const struct sealed_store *s);
 void sealed_reload_init(struct sealed_store *s);

@@ -59,6 +59,7 @@ static void sealed_work(struct sealed_store *s)
 {
 	sealed_writes_flush(s);
 	sealed_reload_step(s);
+	sealed_plugins_measure(s);
 	sealed_notes_update(s);
 	sealed_ranges_resume(s);
 	sealed_feed_resume(s);
