@@ -1,7 +1,7 @@
 /*
  * The file is looked at by a timer: it may be replaced, or a link to it may be. What is read is
- * used only if it is valid, and as soon as its plugins answer. Until then the configuration stays as
- * it is, and the report says why.
+ * used only if it is valid, and as soon as its plugins answer. Until then the configuration stays
+ * as it is, and the report says why.
  */
 #include <stdlib.h>
 
