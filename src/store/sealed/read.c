@@ -160,7 +160,9 @@ int sealed_history(struct store *base, struct str resource, int64_t revision, si
 			first = i + 1;
 			ret_past->from = ret_past->changes[i].revision;
 		}
-	ret_past->changes += first;
-	ret_past->n -= first;
+	if (first > 0) {
+		ret_past->changes += first;
+		ret_past->n -= first;
+	}
 	return 0;
 }
