@@ -113,6 +113,10 @@ for (const [backend, more] of places) {
 			for (const [key, value] of (await inEtcd(sealed)).filter(([key]) => key.includes("/core/secrets/")))
 				assert.ok(value.startsWith("k8s:enc:aesgcm:v1:k1:"), key)
 		await sealed.stop()
+		if (backend === "etcd")
+			return
+		assert.equal((await run("store", "compact", "-d", sealed.folder)).code, 0)
+		assert.equal(await isReadable(sealed, "written in clear"), false)
 	})
 
 	await test(`${where}: nothing of a secret is in the files of a new cluster`, async () => {
