@@ -1,84 +1,15 @@
 // Encryption at rest: nothing readable in the data folder, the journal, backups and etcd; keys that come and go;
-// several servers; and a KMS plugin that dies, hangs and rotates its key.
+// several servers.
 import assert from "node:assert/strict"
-import { execFileSync, spawn } from "node:child_process"
-import { once } from "node:events"
-import { chmodSync, existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { fileURLToPath } from "node:url"
-import { Client, core, expect, startEtcd, startServer, unique } from "./api_lib.mjs"
+import { core, expect, startEtcd, startServer, unique } from "./api_lib.mjs"
+import {
+	flagsFor, folderHas, gcm, identity, inEtcd, isReadable, keys, make, newConfig, provider, reencrypt, reload, secrets, textOf, write,
+} from "./encryption_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { run } from "./up_lib.mjs"
-
-// --- helpers -------------------------------------------------------------------------------
-
-const keys = Object.fromEntries(["k1", "k2", "k3"].map((name, i) => [name, Buffer.alloc(32, `${i + 1}key`).toString("base64")]))
-const provider = (kind, ...names) => ({ [kind]: { keys: names.map((name) => ({ name, secret: keys[name] })) } })
-const gcm = (...names) => provider("aesgcm", ...names)
-const identity = { identity: {} }
-const secrets = `${core}/namespaces/default/secrets`
-
-// JSON is YAML.
-function write(file, providers, resources = ["secrets"]) {
-	const text = { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources, providers }] }
-	writeFileSync(`${file}.new`, JSON.stringify(text), { mode: 0o600 })
-	renameSync(`${file}.new`, file)
-}
-
-function newConfig(...providers) {
-	const file = `${scratch}/${unique("encryption")}.yaml`
-	write(file, providers)
-	return file
-}
-
-const flagsFor = (file) => ["--encryption-provider-config", file, "--encryption-provider-config-automatic-reload"]
-
-const secret = (name, text) => ({ apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { text } })
-
-async function make(client, name, text) {
-	return expect(await client.post(secrets, secret(name, text)), 201)
-}
-
-async function textOf(client, name) {
-	return Buffer.from(expect(await client.get(`${secrets}/${name}`), 200).data.text, "base64").toString()
-}
-
-// Whether a file below the folder has these bytes.
-function folderHas(folder, text) {
-	return readdirSync(folder, { recursive: true, withFileTypes: true }).some((entry) =>
-		entry.isFile() && readFileSync(`${entry.parentPath ?? entry.path}/${entry.name}`).includes(text))
-}
-
-// What etcd has of a server, as [key, value] pairs.
-async function inEtcd(server) {
-	const client = new Client(server.etcd.url)
-	const range = { key: Buffer.from(server.prefix).toString("base64"), range_end: Buffer.from(`${server.prefix}~`).toString("base64") }
-	const { kvs } = expect(await client.post("/v3/kv/range", range), 200)
-	client.close()
-	return kvs.map(({ key, value }) => [key, value].map((text) => Buffer.from(text ?? "", "base64").toString("latin1")))
-}
-
-// Whether the text of a secret can be read in what the server keeps.
-async function isReadable(server, text) {
-	const stored = Buffer.from(text).toString("base64")
-	if (server.backend !== "etcd")
-		return folderHas(`${server.folder}/store`, stored)
-	return (await inEtcd(server)).some(([, value]) => value.includes(stored))
-}
-
-// Waits until the server has reloaded its configuration once more.
-async function reload(server, file, ...providers) {
-	const count = () => server.process.err.split("the encryption configuration was reloaded").length
-	const before = count()
-	write(file, providers)
-	await until("reload", () => count() > before)
-}
-
-async function reencrypt(server, ...resources) {
-	const { code, out, err } = await run("store", "reencrypt", ...resources, "--kubeconfig", server.kubeconfig)
-	assert.equal(code, 0, err)
-	return out
-}
 
 // Starts a server that must not become ready; returns what it printed.
 async function startRefused(...args) {
@@ -270,113 +201,6 @@ await test("several servers: one that lacks a key waits for it, and misses nothi
 	assert.equal(await textOf(b.client, "two"), "second")
 	await b.stop()
 	await a.stop()
-})
-
-// --- KMS -----------------------------------------------------------------------------------
-
-const program = fileURLToPath(new URL("kms_plugin.mjs", import.meta.url))
-const plugins = new Set()
-process.on("exit", () => plugins.forEach((child) => child.kill("SIGKILL")))
-
-class Plugin {
-	constructor() {
-		this.name = unique("kms")
-		this.socket = `${scratch}/${this.name}.sock`
-		this.file = `${scratch}/${this.name}.json`
-		this.provider = { kms: { apiVersion: "v2", name: this.name, endpoint: `unix://${this.socket}`, timeout: "1s" } }
-		this.set({})
-	}
-
-	set(state) {
-		writeFileSync(`${this.file}.new`, JSON.stringify({ key: "key-1", healthz: "ok", hangs: false, ...state }))
-		renameSync(`${this.file}.new`, this.file)
-	}
-
-	async begin() {
-		this.child = spawn(process.execPath, [program, this.socket, this.file], { stdio: ["ignore", "pipe", "inherit"] })
-		plugins.add(this.child)
-		const [first] = await Promise.race([once(this.child.stdout, "data"), once(this.child, "exit")])
-		assert.match(String(first), /ready/)
-	}
-
-	async kill() {
-		const over = once(this.child, "exit")
-		this.child.kill("SIGKILL")
-		await over
-		plugins.delete(this.child)
-	}
-
-	calls(name) {
-		return existsSync(`${this.file}.calls`) ? readFileSync(`${this.file}.calls`, "utf8").split("\n").filter((line) => line.startsWith(name)) : []
-	}
-}
-
-async function refusal(server, name) {
-	const { code, body } = await server.client.post(secrets, secret(name, "text"))
-	return code === 503 && /KMS plugin "/.test(body.message) && body.message
-}
-
-for (const backend of ["lmdb", "etcd"])
-	await test(`${backend}: a KMS plugin that dies, hangs and rotates`, async () => {
-		const plugin = new Plugin()
-		await plugin.begin()
-		const file = newConfig(plugin.provider, identity)
-		const server = await startServer(backend, { flags: flagsFor(file) })
-		await make(server.client, "a", "wrapped")
-		assert.equal(await isReadable(server, "wrapped"), false)
-		assert.equal(plugin.calls("Encrypt").length, 1)
-
-		// Dead: writes go on for a while, then fail clearly; everything else works.
-		await plugin.kill()
-		await until("refused write", () => refusal(server, unique("late")), 60)
-		assert.match(await refusal(server, unique("late")), /core\/secrets default\/late-\d+: KMS plugin "kms-\d+": Status/)
-		assert.equal(await textOf(server.client, "a"), "wrapped")
-		expect(await server.client.post(`${core}/namespaces/default/configmaps`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }), 201)
-		assert.equal((await server.client.get("/readyz")).code, 200)
-		assert.match((await server.client.get("/metrics")).text, new RegExp(`devplane_store_kms_healthy{provider="${plugin.name}"} 0`))
-		await plugin.begin()
-		await until("write", async () => (await server.client.post(secrets, secret("b", "again"))).code === 201)
-
-		// Rotated: objects are written again, and the old data key is still known to the plugin.
-		plugin.set({ key: "key-2" })
-		await until("new data key", () => plugin.calls("Encrypt").length === 2, 30)
-		await until("new seal", async () => / wrote [1-9]\d* of /.test(await reencrypt(server, "secrets")))
-		await server.stop()
-
-		// Hanging at the start: the server waits, and starts when the plugin answers.
-		plugin.set({ key: "key-2", hangs: true })
-		const p = start("server", "--data-dir", server.folder, "--secure-port", "0", "--log-format", "text", ...flagsFor(file),
-			...(backend === "etcd" ? ["--etcd-servers", server.etcd.url, "--etcd-prefix", server.prefix] : []))
-		await until("server that waits", () => /KMS plugin .*Decrypt.*deadline/i.test(p.err))
-		assert.doesNotMatch(p.out, /is ready at/)
-		plugin.set({ key: "key-2" })
-		await until("ready server", () => p.out.includes("is ready at"), 30)
-		p.child.kill("SIGTERM")
-		await p.ended
-		await server.begin()
-		assert.equal(await textOf(server.client, "a"), "wrapped")
-		assert.equal(await textOf(server.client, "b"), "again")
-		await server.stop()
-		await plugin.kill()
-	}, 240)
-
-await test("several servers share values through their KMS plugin", async () => {
-	const plugin = new Plugin()
-	await plugin.begin()
-	const file = newConfig(plugin.provider)
-	const a = await startServer("etcd", { flags: flagsFor(file) })
-	const folder = `${scratch}/${unique("second")}`
-	execFileSync("cp", ["-r", a.folder, folder])
-	const b = await startServer("etcd", { etcd: a.etcd, prefix: a.prefix, folder, flags: flagsFor(file) })
-	for (let i = 0; i < 10; i++) {
-		await make(i % 2 ? a.client : b.client, `s${i}`, `text ${i}`)
-		assert.equal(await textOf(i % 2 ? b.client : a.client, `s${i}`), `text ${i}`)
-	}
-	assert.equal(plugin.calls("Encrypt").length, 2)
-	assert.equal(plugin.calls("Decrypt").length, 2)
-	await b.stop()
-	await a.stop()
-	await plugin.kill()
 })
 
 finish()
