@@ -57,6 +57,7 @@
 #include "server/webhooks/webhooks.h"
 #include "store/etcd/store.h"
 #include "store/lmdb/store.h"
+#include "store/sealed/store.h"
 #include "web/session/passes.h"
 
 #define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the lifetime of our certificates */
@@ -164,6 +165,40 @@ static int open_etcd(struct server *s, struct error *err)
 					.metrics = s->metrics };
 
 	return store_etcd_open(o->loops[0], &opts, &s->store, err);
+}
+
+/* A callback of the store, for people. */
+static void on_sealed(void *arg, const char *what, const struct error *err)
+{
+	const struct server *s = arg;
+
+	if (err)
+		log_warn(s->opts.log, what, LOG_ERR(err));
+	else
+		log_info(s->opts.log, what);
+}
+
+/* Opens the store, with encryption if there is a configuration. Its keys are read first. */
+static int open_store(struct server *s, struct error *err)
+{
+	const struct server_opts *o = &s->opts;
+	struct store_sealed_opts opts = { .file = o->encryption_config_file,
+					  .reload = o->encryption_reload,
+					  .metrics = s->metrics,
+					  .report = on_sealed,
+					  .arg = s };
+	struct sealed_store *sealed = NULL;
+	int r = 0;
+
+	if (opts.file)
+		r = store_sealed_new(o->loops[0], &opts, &sealed, err);
+	if (r == 0)
+		r = o->netcd_servers ? open_etcd(s, err) : open_lmdb(s, err);
+	if (r < 0)
+		store_sealed_free(sealed);
+	else if (sealed)
+		s->store = store_sealed_around(sealed, s->store);
+	return r;
 }
 
 static void report_ready(struct server *s, const struct error *err)
@@ -361,7 +396,7 @@ static int start_state(struct server *s, struct error *err)
 	};
 	int r;
 
-	r = s->opts.netcd_servers ? open_etcd(s, err) : open_lmdb(s, err);
+	r = open_store(s, err);
 	if (r < 0)
 		return r;
 	gather_observers(s, &opts);

@@ -25,6 +25,8 @@ struct store_ops {
 			void (*done)(void *arg, const struct error *err), void *arg);
 	int64_t (*compacted)(const struct store *s);
 	struct str (*cluster_id)(const struct store *s);
+	/* NULL: values are not sealed. */
+	void (*note_seal)(struct store *s, struct str resource, atomic_uint *seal);
 };
 
 /* The first member of each backend's own struct. */

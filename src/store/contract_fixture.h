@@ -26,6 +26,7 @@ struct store_contract_case;
 struct store_contract_backend {
 	const char *name; /* of the group of tests */
 	bool past; /* store_history() returns changes made before store_follow() */
+	size_t more; /* bytes that a stored value is longer than the given one */
 	bool unordered; /* writes of different keys may overtake each other */
 	/*
 	 * Creates a location for data that no other case sees: a folder, a prefix. If it returns

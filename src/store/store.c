@@ -70,3 +70,9 @@ struct str store_cluster_id(const struct store *s)
 {
 	return s->ops->cluster_id(s);
 }
+
+void store_note_seal(struct store *s, struct str resource, atomic_uint *seal)
+{
+	if (s->ops->note_seal)
+		s->ops->note_seal(s, resource, seal);
+}

@@ -44,6 +44,8 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include <stdatomic.h>
+
 #include "base/core/bytes.h"
 #include "base/core/error.h"
 #include "base/core/list.h"
@@ -124,6 +126,12 @@ struct store_write {
 	struct store_write *waiting; /* writes that come after this one */
 	int result;
 	void *state;
+	/* Private to store/sealed: the value and done() of the caller, and what became of it. */
+	void *owner;
+	struct bytes *clear;
+	void (*reply)(struct store_write *w, const struct error *err);
+	uint32_t seal;
+	uint8_t stage;
 };
 
 /* One change. Borrowed during the callback; take a reference to `value` to keep it. */
@@ -133,6 +141,7 @@ struct store_event {
 	struct bytes *value; /* NULL: deleted */
 	/* The write of this process that made it. NULL if unknown, or another process made it. */
 	struct store_write *write;
+	uint32_t seal; /* see store_note_seal() */
 };
 
 struct store_feed {
@@ -151,6 +160,7 @@ struct store_item {
 	struct store_key key;
 	int64_t revision; /* of its last change */
 	struct slice value; /* in the arena or counted; lives as long as the result's arena */
+	uint32_t seal; /* see store_note_seal() */
 };
 
 struct store_range {
@@ -268,6 +278,15 @@ void store_compact(struct store *s, int64_t revision,
  * it.
  */
 int64_t store_compacted(const struct store *s);
+
+/*
+ * Values may be sealed, that is encrypted (store/sealed/store.h). A seal is the number of the key
+ * that a value is sealed with; 0: none. This call keeps *seal at the seal that a write of this
+ * resource would get now, so that a reader on any thread can tell which objects are sealed with an
+ * old key. STORE_SEAL_UNKNOWN: the store cannot say. *seal must outlive the store.
+ */
+#define STORE_SEAL_UNKNOWN UINT32_MAX
+void store_note_seal(struct store *s, struct str resource, atomic_uint *seal);
 
 /* An identifier of the data. It stays the same as long as the data does. */
 struct str store_cluster_id(const struct store *s);

@@ -21,4 +21,11 @@
 #define ETCD_PAGE_MAX     500
 #define ETCD_WRITES_MAX   512
 
+/* Sealed values: the configuration, names of keys, data keys of plugins, events that wait. */
+#define SEALED_CONFIG_MAX (1UL * MIB)
+#define SEALED_NAME_MAX   253
+#define SEALED_DEKS_MAX   4096
+#define SEALED_DEK_MAX    (64UL * KIB)
+#define SEALED_HELD_MAX   (64UL * MIB)
+
 #endif

@@ -47,6 +47,8 @@ struct object {
 	bool deleting; /* metadata.deletionTimestamp is set */
 	uint32_t rv_at, rv_n; /* the resourceVersion member, with one comma, in the text */
 	uint32_t status_at; /* offset of the status' value in the text; 0: none */
+	/* The key that the value is sealed with (store_note_seal()); set before it is shared. */
+	uint32_t seal;
 	int64_t revision; /* its resourceVersion */
 	int64_t created_s; /* metadata.creationTimestamp, seconds since 1970; 0: none */
 	struct bytes *json; /* text as sent */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,10 +35,10 @@ struct server_options {
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
 	struct flag_list kubelet_address_types, node_address_ranges;
 	struct server_audit_options audit;
-	const char *ui_explain;
+	const char *ui_explain, *encryption_config;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
-	bool fairness, kubelet_names, store_journal;
+	bool fairness, kubelet_names, store_journal, encryption_reload;
 	int64_t max_reading, max_writing, max_user_watches, max_conns, max_strangers;
 };
 
@@ -110,6 +111,12 @@ static const struct flag flags[] = {
 	{ "admission-control-config-file", 0, FLAG_STRING(struct server_options, admission_config),
 	  .arg = "FILE",
 	  .help = "AdmissionConfiguration (YAML) for PodSecurity and EventRateLimit" },
+	{ "encryption-provider-config", 0, FLAG_STRING(struct server_options, encryption_config),
+	  .arg = "FILE",
+	  .help = "EncryptionConfiguration (YAML) that says which objects are stored encrypted" },
+	{ "encryption-provider-config-automatic-reload", 0,
+	  FLAG_BOOL(struct server_options, encryption_reload),
+	  .help = "read that file again when it changes" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -222,6 +229,17 @@ static int take_explainer(struct serve *v, struct server_opts *opts, struct erro
 		       : 0;
 }
 
+/* Keys must not be in core dumps, nor be read by other processes of this user. */
+static int take_encryption(const struct server_options *o, struct server_opts *opts,
+			   struct error *err)
+{
+	opts->encryption_config_file = o->encryption_config;
+	opts->encryption_reload = o->encryption_reload;
+	if (o->encryption_config && prctl(PR_SET_DUMPABLE, 0) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot switch off core dumps");
+	return 0;
+}
+
 static int check_options(struct serve *v, const struct server_options *o, struct error *err)
 {
 	if (!o->cert_file != !o->key_file)
@@ -239,6 +257,10 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 		return cli_bad_usage(v->cli, err,
 				     "--store-journal is for data in --data-dir: leave out "
 				     "--store-journal or --etcd-servers");
+	if (o->encryption_reload && !o->encryption_config)
+		return cli_bad_usage(v->cli, err,
+				     "--encryption-provider-config-automatic-reload needs "
+				     "--encryption-provider-config");
 	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");
@@ -400,6 +422,8 @@ static int server_serve(struct serve *v, struct error *err)
 	r = read_options(v, &opts, err);
 	if (r == 0)
 		r = take_explainer(v, &opts, err);
+	if (r == 0)
+		r = take_encryption(v->options, &opts, err);
 	if (r < 0)
 		return r;
 	opts.loops = io_threads_loops(v->role.io);

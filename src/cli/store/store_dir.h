@@ -10,6 +10,7 @@
 extern const struct command cmd_store_backup; /* store/backup.c */
 extern const struct command cmd_store_check; /* store/check.c */
 extern const struct command cmd_store_compact; /* store/compact.c */
+extern const struct command cmd_store_reencrypt; /* store/reencrypt.c */
 extern const struct command cmd_store_restore; /* store/restore.c */
 
 /* The flag's row; `type` has the member `data_dir`. */

@@ -50,6 +50,8 @@ struct server_opts {
 	const char *const *disable_admission_plugins;
 	size_t ndisable_admission_plugins;
 	const char *admission_config_file; /* upstream's AdmissionConfiguration; or NULL */
+	const char *encryption_config_file; /* upstream's EncryptionConfiguration; or NULL */
+	bool encryption_reload; /* read it again when it changes */
 	const char *const *etcd_servers; /* empty: LMDB in data_dir */
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;

@@ -61,9 +61,17 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 	feeds_new(r);
 	if (kind->flags & SCHEMA_EVENTS)
 		r->expire = expire_new(r);
+	store_note_seal(st->store, r->name, &r->seal);
 	state_observe_find(r);
 	state_metrics_add_resource(r);
 	return r;
+}
+
+bool resource_seal_is_old(const struct resource *r, const struct object *o)
+{
+	unsigned seal = atomic_load_explicit(&r->seal, memory_order_relaxed);
+
+	return o->revision && o->seal != seal && seal != STORE_SEAL_UNKNOWN;
 }
 
 static void space_free(struct resource_space *s)

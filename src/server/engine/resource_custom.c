@@ -27,6 +27,8 @@ static struct object *remade(const struct resource *r, const struct object *o)
 		return NULL;
 	(void)object_new(r->kind, bytes_str(stored), o->revision, r->state->gates, &made, NULL);
 	bytes_unref(stored);
+	if (made)
+		made->seal = o->seal;
 	return made;
 }
 

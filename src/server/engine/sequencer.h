@@ -69,6 +69,7 @@ struct resource {
 	struct expire_queue *expire; /* or NULL */
 	const struct state_observer **observers; /* its observers; an array to free */
 	size_t nobservers;
+	atomic_uint seal; /* the key that a write would be sealed with (store_note_seal()) */
 	struct metrics_gauge *objects_gauge, *revision_gauge; /* or NULL */
 	struct metrics_counter *events_counter;
 };

@@ -154,6 +154,12 @@ void state_put_resource(struct state *st, const struct schema_kind *kind);
 /* The definition was deleted: watches end, remaining objects are dropped, and writes fail. */
 void state_drop_resource(struct state *st, const struct schema_kind *kind);
 
+/*
+ * Whether the stored value of a committed object is sealed with another key than a write would use
+ * now. For a resource of a compiled-in kind on any loop.
+ */
+bool resource_seal_is_old(const struct resource *r, const struct object *o);
+
 /* The committed object, borrowed until control returns to the loop. NULL if not found. */
 struct object *resource_get(const struct resource *r, struct str ns, struct str name);
 size_t resource_count(const struct resource *r);

@@ -17,8 +17,12 @@ static struct object *made(struct resource *r, const struct store_event *e)
 	struct object *o = NULL;
 
 	if (w && w->pending && w->changes == r->changes)
-		return object_at(w->pending, e->revision);
-	(void)object_new(r->kind, bytes_str(e->value), e->revision, r->state->gates, &o, NULL);
+		o = object_at(w->pending, e->revision);
+	else
+		(void)object_new(r->kind, bytes_str(e->value), e->revision, r->state->gates, &o,
+				 NULL);
+	if (o)
+		o->seal = e->seal;
 	return o;
 }
 

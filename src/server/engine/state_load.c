@@ -12,6 +12,7 @@
 #include "server/cache/reclaim.h"
 #include "server/engine/lane.h"
 #include "server/engine/sequencer.h"
+#include "store/sealed/value.h"
 
 enum {
 	PAGE = 2000,
@@ -186,6 +187,16 @@ static void state_load_fail(struct state_load *load, const struct error *err)
 	}
 }
 
+/* A sealed value is not damaged: this server has no keys. */
+static int explain_sealed(const struct store_item *it, int r, struct error *err)
+{
+	if (!sealed_value_is(str_of(it->value.p, it->value.n)))
+		return r;
+	return error_set(err, ERR_INVALID,
+			 "it is encrypted: start the server with the --encryption-provider-config "
+			 "that it was written with");
+}
+
 static int take_page(struct state_load *load, const struct store_range_result *page,
 		     struct error *err)
 {
@@ -198,9 +209,12 @@ static int take_page(struct state_load *load, const struct store_range_result *p
 		int ret = object_new(r->kind, str_of(it->value.p, it->value.n), it->revision,
 				     st->gates, &o, err);
 
-		if (ret < 0)
+		if (ret < 0) {
+			ret = explain_sealed(it, ret, err);
 			return error_wrap(err, ret, "%.*s %.*s/%.*s", STR_ARG(it->key.resource),
 					  STR_ARG(it->key.ns), STR_ARG(it->key.name));
+		}
+		o->seal = it->seal;
 		object_unref(resource_blocks_put(&r->loading, o));
 	}
 	load->last = page->more ? o : NULL;

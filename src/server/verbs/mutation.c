@@ -376,13 +376,17 @@ int mutation_decide(struct mutation *m, struct error *err)
 	return m->ops->decide(m, d->old, &d->object, err);
 }
 
-/* Even without changes, a write converts an object that is stored in an old version. */
+/*
+ * Even without changes, a write converts an object that is stored in an old version, and seals one
+ * again that is sealed with an old key.
+ */
 bool mutation_is_same(const struct mutation *m)
 {
 	const struct mutation_decided *d = &m->decided;
 
 	return m->write.unchanged && d->object && d->base &&
-	       !object_is_stale(d->base, m->write.kind);
+	       !object_is_stale(d->base, m->write.kind) &&
+	       !resource_seal_is_old(state_resource(m->req.state, m->write.kind), d->base);
 }
 
 void mutation_settle(struct mutation *m, bool same)
