@@ -373,8 +373,8 @@ static void on_all_unheld(struct batch *b, const struct error *err)
 }
 
 /*
- * The pod loses its finalizer as we know it: one that has ended meanwhile is counted first. Upstream
- * names no version, and may lose the end of such a pod.
+ * The pod loses its finalizer as we know it: one that has ended meanwhile is counted first. In
+ * upstream the patch names no version, so the end of such a pod may be lost.
  */
 static struct batch_item *unheld_item_of(struct job_sync *s, struct job_pod *p,
 					 struct batch_item *next)

@@ -87,7 +87,7 @@ static bool is_mirrored(const struct admission_request *req, const struct json *
 	       json_count(json_pointer(service, STR("/spec/selector"))) == 0;
 }
 
-/* --- kinds and their controllers --------------------------------------------------------------- */
+/* --- kinds and their controllers -------------------------------------------------------------- */
 
 static const struct workload {
 	struct str group, resource;
@@ -130,7 +130,7 @@ bool admit_workloads_concerns(const struct admission_request *req)
 	return !req->foreign && req->request->subresource.n == 0 && workload_of(req->write->kind);
 }
 
-/* --- which controllers run --------------------------------------------------------------------- */
+/* --- which controllers run -------------------------------------------------------------------- */
 
 static const struct json *lease_of(const struct admission_request *req, struct str name)
 {
