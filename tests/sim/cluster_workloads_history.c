@@ -4,7 +4,8 @@
  * During faults there may be a pod too many for a while, as upstream: a request of an old leader
  * may come late, and a controller that has work left over scales one ReplicaSet down and another
  * one up at once. A Deployment limits the sum of their replicas, not of their pods, and new pods
- * may come before old ones go. In the calm time there is never one too many.
+ * may come before old ones go. In the calm time this holds for the pods of a rolling Deployment, and
+ * nothing else has ever one too many.
  */
 #include "api/schema/tree.h"
 #include "base/core/mem.h"
@@ -221,13 +222,14 @@ static void check_calm(struct cluster *w, const struct workload_pod *p)
 	const struct workloads *x = w->workloads;
 	bool recreate = strncmp(p->app, "rec-", 4) == 0;
 	int n = active_like(x, p, false);
-	int surge = recreate ? 0 : WORKLOADS_SURGE;
+	/* An old pod may go a moment after its successor has come. */
+	int more = recreate ? 0 : WORKLOADS_SURGE + WORKLOADS_UNAVAILABLE;
 
 	if (!p->active)
 		return;
 	if (strcmp(p->kind, "DaemonSet") == 0)
 		check_calm_daemon(w, p);
-	if (strcmp(p->kind, "ReplicaSet") == 0 && n > WORKLOADS_REPLICAS_MAX + surge)
+	if (strcmp(p->kind, "ReplicaSet") == 0 && n > WORKLOADS_REPLICAS_MAX + more)
 		cluster_fail(w, "%s has %d pods", p->app, n);
 	if (recreate)
 		check_recreate(w, p);

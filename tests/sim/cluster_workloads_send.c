@@ -241,7 +241,8 @@ void workloads_create_deployment(struct workloads *x, bool recreate)
 
 	(void)snprintf(name, sizeof(name), "%s-%u", recreate ? "rec" : "dep", n);
 	if (!recreate)
-		(void)snprintf(strategy, sizeof(strategy), ROLLING, WORKLOADS_SURGE, 1);
+		(void)snprintf(strategy, sizeof(strategy), ROLLING, WORKLOADS_SURGE,
+			       WORKLOADS_UNAVAILABLE);
 	(void)snprintf(text, sizeof(text),
 		       "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"replicas\":%u,\"selector\":{"
 		       "\"matchLabels\":{\"app\":\"%s\"}},\"strategy\":%s,"
