@@ -8,8 +8,8 @@
  *
  * When all has settled, each workload is as its spec and the history of its pods say, and the ready
  * pods of a Service are its endpoints. After that comes a calm time in which some are created and
- * changed again. Without faults, no controller may make a pod too many even for a moment, beyond the
- * limits of a Deployment's update.
+ * changed again. Without faults, no controller may make a pod too many even for a moment, beyond
+ * the limits of a Deployment's update.
  */
 #ifndef SIM_CLUSTER_WORKLOADS_H
 #define SIM_CLUSTER_WORKLOADS_H

@@ -4,12 +4,13 @@
  * During faults there may be a pod too many for a while, as upstream: a request of an old leader
  * may come late, and a controller that has work left over scales one ReplicaSet down and another
  * one up at once. A Deployment limits the sum of their replicas, not of their pods, and new pods
- * may come before old ones go. In the calm time this holds for the pods of a rolling Deployment, and
- * nothing else has ever one too many.
+ * may come before old ones go. In the calm time only a rolling Deployment has one too many, for a
+ * moment.
  */
 #include "api/schema/tree.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
+#include "cluster_server.h"
 #include "cluster_workloads_impl.h"
 #include "cluster_world.h"
 
@@ -251,12 +252,21 @@ static bool has_ready_peer(const struct workloads *x, const struct workload_pod 
 	return false;
 }
 
+/* Whether its DaemonSet is there; else the pod is garbage. */
+static bool has_daemon_set(struct cluster *w, const struct workload_pod *p)
+{
+	const struct json *d = cluster_server_get(w->server, "apps", "daemonsets", "default",
+						  p->app, &w->arena);
+
+	return d && !is_deleting(d) && str_eqz(text_at(d, "/metadata/uid"), p->owner);
+}
+
 /* A pod of a DaemonSet has just ended in the calm time. */
 static void check_end(struct cluster *w, const struct workload_pod *p, bool was_ready)
 {
 	const struct workloads *x = w->workloads;
 
-	if (x->deleting || strcmp(p->kind, "DaemonSet") != 0)
+	if (x->deleting || strcmp(p->kind, "DaemonSet") != 0 || !has_daemon_set(w, p))
 		return;
 	if (strncmp(p->app, "od-", 3) == 0 && !x->replacing)
 		cluster_fail(w, "a pod of %s was deleted by its controller", p->app);
