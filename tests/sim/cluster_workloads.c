@@ -201,7 +201,9 @@ static void hold_all(struct workloads *x)
 	x->held = true;
 	workloads_look(x, "deployments", NULL, &l);
 	for (size_t i = 0; i < l.names.n; i++)
-		workloads_pause(x, l.names.v[i], true, l.versions.v[i]);
+		/* Without pods, the ReplicaSet that is made last counts, and clocks may differ. */
+		workloads_pause(x, l.names.v[i], true,
+				l.sizes.v[i] > 0 ? l.versions.v[i] : STR(""));
 	workload_look_release(&l);
 	for (unsigned kind = 0; kind < JOB_KINDS; kind++)
 		workloads_create_job(x, kind);

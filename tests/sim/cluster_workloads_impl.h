@@ -31,6 +31,7 @@ const char *workloads_resource(unsigned resource);
 struct workload_look {
 	VEC(struct str) names; /* of those that are not being deleted */
 	VEC(struct str) versions; /* of the same */
+	VEC(int64_t) sizes; /* their spec.replicas, or 0 */
 	size_t n; /* all */
 	const char *app; /* only objects with this label; NULL: all */
 };

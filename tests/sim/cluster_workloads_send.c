@@ -139,6 +139,7 @@ static void note_name(void *arg, const struct json *tree)
 	(void)vec_push(&l->names, json_str(json_pointer(tree, STR("/metadata/name"))));
 	(void)vec_push(&l->versions,
 		       json_str(json_pointer(tree, STR("/spec/template/metadata/labels/v"))));
+	(void)vec_push(&l->sizes, json_i64_at(json_getz(tree, "spec"), "replicas", 0));
 }
 
 void workloads_look(struct workloads *x, const char *resource, const char *app,
@@ -147,6 +148,7 @@ void workloads_look(struct workloads *x, const char *resource, const char *app,
 	*l = (struct workload_look){ .app = app };
 	vec_init(&l->names, SIZE_MAX / sizeof(*l->names.v));
 	vec_init(&l->versions, SIZE_MAX / sizeof(*l->versions.v));
+	vec_init(&l->sizes, SIZE_MAX / sizeof(*l->sizes.v));
 	if (cluster_server_ready(x->w->server))
 		cluster_server_each(x->w->server, group_of(resource), resource, &x->w->arena,
 				    note_name, l);
@@ -156,6 +158,7 @@ void workload_look_release(struct workload_look *l)
 {
 	vec_release(&l->names);
 	vec_release(&l->versions);
+	vec_release(&l->sizes);
 }
 
 /* --- texts --------------------------------------------------------------------------------- */
