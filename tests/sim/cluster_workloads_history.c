@@ -235,9 +235,9 @@ static void check_calm(struct cluster *w, const struct workload_pod *p)
 	if (recreate)
 		check_recreate(w, p);
 	if (strcmp(p->kind, "Job") == 0 && n > needed_like(x, p))
-		cluster_fail(w, "a Job has %d active pods and needs %d", n, needed_like(x, p));
+		cluster_fail(w, "%s has %d active pods and needs %d", p->app, n, needed_like(x, p));
 	if (strcmp(p->kind, "Job") == 0 && p->index >= 0 && active_like(x, p, true) > 1)
-		cluster_fail(w, "two pods of a Job have index %d", p->index);
+		cluster_fail(w, "two pods of %s have index %d", p->app, p->index);
 }
 
 static bool has_ready_peer(const struct workloads *x, const struct workload_pod *p)
@@ -295,9 +295,10 @@ void workloads_see(struct cluster *w, const struct json *pod, bool gone)
 	}
 	if (strcmp(p->kind, "Job") == 0)
 		note_surplus(x, p);
-	if (x->calm)
-		check_calm(w, p);
-	if (x->calm && p->ended && !ended)
+	if (!x->calm || workload_number(str_from(p->app)) < x->exact_from)
+		return;
+	check_calm(w, p);
+	if (p->ended && !ended)
 		check_end(w, p, ready);
 }
 
