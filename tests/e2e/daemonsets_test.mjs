@@ -203,4 +203,14 @@ await test("deploy/nvidia installs a driver on each node with a GPU", async () =
 	await until("no pods", async () => (await pods()).length === 0, 60)
 })
 
+await test("deploy/sim installs a driver on each node", async () => {
+	const folder = new URL("../../deploy/sim", import.meta.url).pathname
+	await kubectl("apply", "-k", folder)
+	const pods = async () => (await client.get(`${core}/namespaces/devplane-sim/pods`)).body.items
+	await until("pods", async () => (await pods()).map((p) => p.spec.nodeName).sort().join() === "n1,n2,n3", 60)
+	assert.ok((await pods()).every((p) => p.spec.serviceAccountName === "devplane-sim"))
+	await kubectl("delete", "-k", folder, "--wait=false")
+	await until("no pods", async () => (await pods()).length === 0, 60)
+})
+
 finish()

@@ -21,6 +21,10 @@ matches "the replacement has another, healthy one" "main +claim:gpu +gpu.sim.dev
 matches "a Job gives up on a dying GPU" "has condition devplane.dev/DevicesHealthy matching FailJob rule" "$(story job)"
 matches "... after one pod" "training +Failed +0/1" "$(story job)"
 matches "a Deployment's new pod has another GPU" "main +claim:gpu +gpu.sim.devplane.dev/demo-0/gpu-[1-3] +Healthy" "$(story deployment)"
+nodes=$(sed -nE 's/^gpu-driver-[^ ]+ +1\/1 +Running .* (demo-[01]) .*/\1/p' <<<"$(story driver)" | sort | tr '\n' ' ')
+same "a driver is installed on every node" "demo-0 demo-1 " "$nodes"
+matches "... gets a new version" "gpu-driver +2 +2 +2 +2 +2 .*devplane:2" "$(story driver)"
+matches "... and the demo says that its nodes run no program" "hollow.*run no program.*No resources found" "$(story driver | tr '\n' ' ')"
 matches "the pool shows what is free" "000-gpu.sim.devplane.dev-demo-0-[^ ]+ +demo-0 .* +4 +3 +0 +1 " "$(story pools)"
 matches "a pod that is too large learns why it waits" "wants 16 devices of class gpu, 4 fit" "$(story pools)"
 matches "the claim shows its address" "Addresses: +[0-9.]+/" "$(story network)"

@@ -10,15 +10,15 @@ import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { core, dra } from "./api_lib.mjs"
-import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { bareNodesLive, devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
 import { DevicePlugin } from "./plugin_lib.mjs"
-import { bareNode, pending, startController } from "./scheduler_lib.mjs"
+import { bareNode, pending, startController, startScheduler } from "./scheduler_lib.mjs"
 import { selfSigned } from "./ui_lib.mjs"
 
 const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
 const folder = (part) => `${checkout}/deploy/${part}`
-const parts = ["availability", "scheduler", "attach", "nvidia", "page"]
+const parts = ["availability", "scheduler", "attach", "nvidia", "sim", "page"]
 const program = execFileSync(`${checkout}/scripts/kubectl`, [`${dirname(devplane)}/kubectl`], { encoding: "utf8" }).trim()
 const cluster = await startCluster({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false"] })
 
@@ -117,8 +117,9 @@ await test("every part has probes, requests, a network policy and, if it has rep
 
 // --- on a server --------------------------------------------------------------------------------------------------
 
-// The controllers that such a cluster has: namespaces, garbage, claims. Nobody sends heartbeats for the nodes of this test.
-const controller = await startController(cluster, "--controllers", "*,-resourceslice-status-controller,-node-lifecycle-controller")
+// The controllers that such a cluster has: namespaces, garbage, claims.
+// Left out are those that take nodes without a kubelet for dead.
+const controller = await startController(cluster, "--controllers", `${bareNodesLive[1]},-resourceslice-status-controller`)
 
 await test("the server accepts every object with strict validation, and no object with a wrong field", async () => {
 	for (const part of parts)
@@ -427,6 +428,48 @@ await test("nvidia: with its role the driver publishes the slices of its node, a
 	assert.doesNotMatch(run.err, /forbidden/i)
 })
 
+await test("sim: with its role the driver publishes the slices of its node, prepares claims, and cannot write slices of others", async () => {
+	const root = shortFolder()
+	const node = await cluster.node("n3", { root })
+	const run = await runPart("sim", { node: "n3", replaced: { "--root-dir": root, "--cdi-dir": `${root}/cdi` } })
+	await run.ready() // the node agent has registered it
+	const mine = async () => (await cluster.client.get(`${dra}/resourceslices?fieldSelector=spec.driver=gpu.sim.devplane.dev`)).body.items
+	await until("slices", async () => (await mine()).length === 1, 60)
+	const { code, text } = await run.client.post(`${dra}/resourceslices`, slice("theirs", "n2"))
+	assert.equal(code, 422, text)
+	assert.match(text, /the driver on node 'n3' may only write the slices of that node/)
+	// A claim of the part's own class, which the driver prepares and reports in the claim's status.
+	const scheduler = await startScheduler(cluster)
+	assert.equal((await cluster.client.post(`${dra}/namespaces/default/resourceclaims`, { metadata: { name: "sim" }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "gpu.sim.devplane.dev" } }] } } })).code, 201)
+	const pod = await cluster.run({ metadata: { name: "sim" }, spec: { terminationGracePeriodSeconds: 0, resourceClaims: [{ name: "c", resourceClaimName: "sim" }], containers: [{ name: "m", image: "i", resources: { claims: [{ name: "c" }] } }] } })
+	assert.equal((await cluster.pod(pod, (p) => p.status.phase === "Running")).spec.nodeName, "n3")
+	await until("its entry in the claim's status", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/sim`)).body.status.devices?.[0]?.driver === "gpu.sim.devplane.dev")
+	for (const path of [`${core}/namespaces/default/pods/sim`, `${dra}/namespaces/default/resourceclaims/sim`])
+		await cluster.client.delete(path)
+	await until("no claim", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/sim`)).code === 404)
+	await scheduler.stop()
+	await run.stop()
+	await node.stop()
+	for (const { metadata: { name } } of await mine())
+		assert.equal((await cluster.client.delete(`${dra}/resourceslices/${name}`)).code, 200)
+})
+
+await test("the demo's driver is the pod of deploy/sim, without an account", async () => {
+	const demo = JSON.parse(kubectl("create", "-f", `${checkout}/examples/demo/driver.yaml`, "--dry-run=client", "--validate=false", "-o", "json")).spec
+	const ours = structuredClone(workload("sim").spec)
+	const [c] = ours.template.spec.containers, [theirs] = demo.template.spec.containers
+	delete ours.template.spec.serviceAccountName
+	delete ours.template.spec.priorityClassName
+	delete c.livenessProbe
+	delete c.readinessProbe
+	c.args.push("--name=gpu.example.com")
+	c.image = theirs.image
+	assert.equal(demo.template.spec.automountServiceAccountToken, false)
+	delete demo.template.spec.automountServiceAccountToken
+	assert.deepEqual(demo.template.spec, ours.template.spec)
+	assert.deepEqual(demo.updateStrategy, ours.updateStrategy)
+})
+
 if (/^ +ui /m.test(execFileSync(devplane, ["help"], { encoding: "utf8" })))
 	await test("page: with an account that may read nothing it shows users what they may", async () => {
 		const run = await runPart("page", { replaced: { "--bind-address": "0.0.0.0:0" } })
@@ -466,7 +509,7 @@ await test("page-certificate, page-oidc: with the arguments of the docs' overlay
 // --- uninstalling -------------------------------------------------------------------------------------------------
 
 // The overlays that write most, in place of their bases.
-const installed = ["availability-taints", "scheduler", "attach-status", "nvidia", "page"]
+const installed = ["availability-taints", "scheduler", "attach-status", "nvidia", "sim", "page"]
 const commands = /<!-- not run: a test of the manifests runs these -->\n```console\n([^`]*)```/.exec(doc)[1].match(/(?<=^\$ ).*/gm)
 const remaining = async () => ({
 	annotations: (await cluster.client.get(`${core}/nodes`)).body.items.filter((n) => n.metadata.annotations?.["devplane.dev/device-health"]).length,
@@ -480,7 +523,8 @@ await test("what the parts write outside of their namespaces", async () => {
 	// As the driver of GPUs publishes it, and deploy/attach-status reports it.
 	const health = JSON.stringify([{ id: "gpu.nvidia.com/left/gpu-1", health: "Unhealthy" }])
 	const { spec } = slice("gpus", "n1")
-	assert.equal((await cluster.client.post(`${dra}/resourceslices`, { metadata: { name: "gpus" }, spec: { ...spec, driver: "gpu.nvidia.com", pool: { ...spec.pool, name: "left" } } })).code, 201)
+	for (const driver of ["gpu.nvidia.com", "gpu.sim.devplane.dev"])
+		assert.equal((await cluster.client.post(`${dra}/resourceslices`, { metadata: { name: driver }, spec: { ...spec, driver, pool: { ...spec.pool, name: "left" } } })).code, 201)
 	assert.equal((await cluster.client.patch(`${core}/nodes/n1`, { metadata: { annotations: { "devplane.dev/device-health": health } } }, "merge")).code, 200)
 	const { args } = workload("availability-taints").spec.template.spec.containers[0]
 	const run = await runPart("availability", { args: [...args, "--device-health-taint-after=1ms"] })
@@ -501,7 +545,7 @@ await test("kubectl delete -k leaves nothing, but for what the docs name", async
 	// These stay by design; the docs have a command for each.
 	const { annotations, rules, slices } = await remaining()
 	assert.deepEqual([annotations, rules, slices > 0], [1, 1, true])
-	assert.equal(commands.length, 3)
+	assert.equal(commands.length, 4)
 	for (const command of commands)
 		kubectl(...command.replace(/^kubectl /, "").split(" "))
 	assert.deepEqual(await remaining(), { annotations: 0, rules: 0, slices: 0 })

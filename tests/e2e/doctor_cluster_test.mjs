@@ -12,7 +12,8 @@ import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
 
 const checkout = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
-const parts = ["availability", "scheduler", "attach", "nvidia", "page"]
+const parts = ["availability", "scheduler", "attach", "nvidia", "sim", "page"]
+const daemons = ["attach", "nvidia", "sim"]
 const program = execFileSync(`${checkout}/scripts/kubectl`, [`${dirname(devplane)}/kubectl`], { encoding: "utf8" }).trim()
 const cluster = await startCluster({ flags: ["--feature-gates", "DRAResourceAvailabilityVisibility=false", "--kubelet-preferred-address-types", "InternalIP"] })
 
@@ -30,7 +31,7 @@ function doctor(file = cluster.server.kubeconfig) {
 	return { status, findings, of: (subject) => findings.filter((f) => f.subject === subject) }
 }
 
-const path = (part, name = `devplane-${part}`) => `/apis/apps/v1/namespaces/devplane-${part}/${part === "attach" || part === "nvidia" ? "daemonsets" : "deployments"}/${name}`
+const path = (part, name = `devplane-${part}`) => `/apis/apps/v1/namespaces/devplane-${part}/${daemons.includes(part) ? "daemonsets" : "deployments"}/${name}`
 
 // Writes the status that the controller of the workload would.
 async function setReady(part, ready, wanted) {

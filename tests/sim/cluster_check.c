@@ -41,10 +41,11 @@ static void check_thing(struct cluster *w, const struct thing *t)
 		     strcmp(t->resource, "devicetaintrules") == 0;
 	const struct json *tree = cluster_server_get(w->server, claim ? RESOURCE : "", t->resource,
 						     t->ns, t->name, &w->arena);
+	bool may_go = t->may_go || (w->nodes_deleted && strcmp(t->resource, "pods") == 0);
 
 	if (!t->uid[0] || t->reused)
 		return;
-	if (!tree && !t->asked_delete && !t->may_go)
+	if (!tree && !t->asked_delete && !may_go)
 		cluster_fail(w, "%s %s was created and is lost", t->resource, t->name);
 	if (tree && !str_eqz(text_at(tree, "/metadata/uid"), t->uid))
 		cluster_fail(w, "%s %s is another than the one that was created", t->resource,

@@ -21,7 +21,11 @@
 #include "cluster_server.h"
 #include "cluster_workloads.h"
 
-enum { AGAIN_MS = 500, WATCHES = 3 };
+enum {
+	AGAIN_MS = 500,
+	WATCHES = 3,
+	LIST_MS = 60 * 1000, /* hosts may be far, and pods many */
+};
 
 struct expected {
 	struct str name;
@@ -259,7 +263,7 @@ static void send_again(struct watch *x)
 	x->request = (struct client_request){ .query = str_from(query),
 					      .on_data = x->listing ? NULL : on_data,
 					      .on_done = on_done,
-					      .timeout_ms = x->listing ? 10000 : 90000 };
+					      .timeout_ms = x->listing ? LIST_MS : 90000 };
 	/* The end of its definition ends it, and nothing else. */
 	if (!x->listing && x->custom)
 		x->request.timeout_ms = -1;

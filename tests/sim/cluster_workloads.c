@@ -1,301 +1,99 @@
 /*
  * The load of workloads: a few of few pods.
- *
- * Requests are sent once, and their outcome does not matter: the checks compare what is committed
- * with the history of pods. Names are never used twice.
  */
 #include "cluster_workloads.h"
 
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "cluster_server.h"
+#include "cluster_workloads_impl.h"
 #include "cluster_world.h"
 
 enum {
-	ASK_MS = 20 * 1000,
 	ASKS_MAX = 4,
-	JOBS_MAX = 4,
-	KIND_MAX = 2, /* of Deployments, and of DaemonSets */
+	JOBS_MAX = 5,
+	KIND_MAX = 3, /* of each other kind */
 	GONE_MIN_MS = 45 * 1000, /* a node may be silent for 40 seconds */
-	ROUNDS = 2,
+	ORPHAN_MIN_MS = 50 * 1000, /* pods of a Node that is gone stay for 40 seconds */
 	STRIKE_MS = 5000,
 	STRIKE_TURNS = 60,
 	NUDGES = 12, /* of what has just been made */
 	NUDGE_TURNS = 6,
 };
 
-static const char *const resources[] = { "jobs", "deployments", "daemonsets" };
+/* --- steps --------------------------------------------------------------------------------- */
 
-struct ask {
-	struct list link;
-	struct workloads *x;
-	struct client_request request;
-};
-
-static const char *group_of(const char *resource)
+static void change_job(struct workloads *x, struct str name)
 {
-	return strcmp(resource, "jobs") == 0 ? "batch" : "apps";
-}
+	/* One that its time to live deletes is deleted by nothing else. */
+	bool keep = str_starts(name, STR("job-ttl")) || cluster_chance(x->w, 0.5);
 
-/* --- requests ------------------------------------------------------------------------------ */
-
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
-{
-	struct ask *k = CONTAINER_OF(r, struct ask, request);
-	struct cluster *w = k->x->w;
-
-	list_remove(&k->link);
-	free(k);
-	if (!err)
-		cluster_acknowledged(w);
-	else if (answer->status >= 400 && answer->status < 500)
-		w->refused++;
+	if (keep)
+		workloads_suspend(x, name, cluster_chance(x->w, 0.5));
 	else
-		w->unknown++;
+		workloads_delete(x, RESOURCE_JOBS, name);
 }
 
-static struct ask *ask_new(struct workloads *x, const char *body)
+static void change_deployment(struct workloads *x, struct str name)
 {
-	struct ask *k = XNEW(struct ask);
+	unsigned what = cluster_pick(x->w, 10);
 
-	k->x = x;
-	k->request = (struct client_request){
-		.no_retry = true, .timeout_ms = ASK_MS, .body = str_from(body), .on_done = on_done
-	};
-	list_push_back(&x->asks, &k->link);
-	return k;
-}
-
-static void send_new(struct workloads *x, const char *resource, const char *text)
-{
-	struct resource what = resource_builtin(group_of(resource), "v1", resource);
-
-	client_create(cluster_client(x->w), &ask_new(x, text)->request, &what, STR("default"),
-		      NULL);
-}
-
-static void send_change(struct workloads *x, const char *resource, struct str name,
-			const char *text)
-{
-	struct resource what = resource_builtin(group_of(resource), "v1", resource);
-
-	client_patch(cluster_client(x->w), &ask_new(x, text)->request, &what,
-		     (struct resource_name){ .ns = STR("default"), .name = name },
-		     CLIENT_PATCH_MERGE, NULL);
-}
-
-static void send_deletion(struct workloads *x, const char *resource, struct str name,
-			  const char *propagation)
-{
-	struct resource what = resource_builtin(group_of(resource), "v1", resource);
-	struct client_delete_opts o = { .propagation = propagation };
-
-	client_delete(cluster_client(x->w), &ask_new(x, "")->request, &what, STR("default"), name,
-		      &o);
-}
-
-/* --- what is there ------------------------------------------------------------------------- */
-
-struct look {
-	VEC(struct str) names; /* of those that are not being deleted, in the world's arena */
-	size_t n; /* all */
-};
-
-static void note_name(void *arg, const struct json *tree)
-{
-	struct look *l = arg;
-
-	l->n++;
-	if (!json_pointer(tree, STR("/metadata/deletionTimestamp")))
-		(void)vec_push(&l->names, json_str(json_pointer(tree, STR("/metadata/name"))));
-}
-
-static void look_at(struct workloads *x, const char *resource, struct look *l)
-{
-	l->n = 0;
-	vec_init(&l->names, SIZE_MAX / sizeof(*l->names.v));
-	if (cluster_server_ready(x->w->server))
-		cluster_server_each(x->w->server, group_of(resource), resource, &x->w->arena,
-				    note_name, l);
-}
-
-/* --- texts --------------------------------------------------------------------------------- */
-
-/* Those whose node is lost leave it soon, or after minutes as by default. */
-static const char *tolerations(struct workloads *x)
-{
-	if (cluster_chance(x->w, 0.3))
-		return "";
-	return ",\"tolerations\":["
-	       "{\"key\":\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\","
-	       "\"effect\":\"NoExecute\",\"tolerationSeconds\":3},"
-	       "{\"key\":\"node.kubernetes.io/not-ready\",\"operator\":\"Exists\","
-	       "\"effect\":\"NoExecute\",\"tolerationSeconds\":3}]";
-}
-
-#define POD_SPEC                                                                       \
-	"\"automountServiceAccountToken\":false,\"terminationGracePeriodSeconds\":%u," \
-	"\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]%s"
-
-enum job_kind { JOB_OK, JOB_INDEXED, JOB_BAD, JOB_PER_INDEX, JOB_KINDS };
-
-static const char *const job_names[] = { "job-ok", "job-ix", "job-bad", "job-per" };
-
-static void describe_limits(enum job_kind kind, char *text, size_t size)
-{
-	bool indexed = kind == JOB_INDEXED || kind == JOB_PER_INDEX;
-	const char *backoff = "\"backoffLimit\":1000";
-
-	if (kind == JOB_BAD)
-		backoff = "\"backoffLimit\":1";
-	if (kind == JOB_PER_INDEX)
-		backoff = "\"backoffLimitPerIndex\":0";
-	(void)snprintf(text, size,
-		       "\"completions\":%d,\"parallelism\":%d,\"completionMode\":\"%s\",%s",
-		       WORKLOADS_COMPLETIONS, WORKLOADS_PARALLELISM,
-		       indexed ? "Indexed" : "NonIndexed", backoff);
-}
-
-static void create_job(struct workloads *x, enum job_kind kind)
-{
-	bool bad = kind == JOB_BAD || kind == JOB_PER_INDEX;
-	unsigned seconds = cluster_pick(x->w, 8), grace = 1 + cluster_pick(x->w, 3);
-	const char *tolerated = tolerations(x);
-	char limits[160], text[2048];
-
-	describe_limits(kind, limits, sizeof(limits));
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"metadata\":{\"name\":\"%s-%u\"},\"spec\":{%s,\"template\":{\"metadata\":{"
-		"\"annotations\":{\"devplane.dev/hollow-exit.c\":\"%d after %us\"}},"
-		"\"spec\":{\"restartPolicy\":\"Never\"," POD_SPEC "}}}}",
-		job_names[kind], x->names, limits, bad, seconds, grace, tolerated);
-	cluster_tell(x->w, "create %s-%u", job_names[kind], x->names++);
-	send_new(x, "jobs", text);
-}
-
-static void create_deployment(struct workloads *x)
-{
-	unsigned replicas = cluster_pick(x->w, WORKLOADS_REPLICAS_MAX + 1);
-	unsigned grace = 1 + cluster_pick(x->w, 3), n = x->names++;
-	const char *tolerated = tolerations(x);
-	char text[2048];
-
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"metadata\":{\"name\":\"dep-%u\"},\"spec\":{\"replicas\":%u,\"selector\":{"
-		"\"matchLabels\":{\"app\":\"dep-%u\"}},\"strategy\":{\"rollingUpdate\":{"
-		"\"maxSurge\":%d,\"maxUnavailable\":1}},\"template\":{\"metadata\":{\"labels\""
-		":{\"app\":\"dep-%u\",\"v\":\"0\"}},\"spec\":{" POD_SPEC "}}}}",
-		n, replicas, n, WORKLOADS_SURGE, n, grace, tolerated);
-	cluster_tell(x->w, "create dep-%u of %u", n, replicas);
-	send_new(x, "deployments", text);
-}
-
-static void create_daemon_set(struct workloads *x)
-{
-	unsigned grace = 1 + cluster_pick(x->w, 3), n = x->names++;
-	char text[1024];
-
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"metadata\":{\"name\":\"ds-%u\"},\"spec\":{\"selector\":{\"matchLabels\":{"
-		"\"app\":\"ds-%u\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"ds-%u\","
-		"\"v\":\"0\"}},\"spec\":{" POD_SPEC "}}}}",
-		n, n, n, grace, "");
-	cluster_tell(x->w, "create ds-%u", n);
-	send_new(x, "daemonsets", text);
-}
-
-/* --- changes ------------------------------------------------------------------------------- */
-
-static void roll(struct workloads *x, const char *resource, struct str name)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof(text),
-		       "{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"v\":\"%u\"}}}}}",
-		       x->names++);
-	cluster_tell(x->w, "roll %.*s", STR_ARG(name));
-	send_change(x, resource, name, text);
-}
-
-static void scale(struct workloads *x, struct str name)
-{
-	unsigned replicas = cluster_pick(x->w, WORKLOADS_REPLICAS_MAX + 1);
-	char text[64];
-
-	(void)snprintf(text, sizeof(text), "{\"spec\":{\"replicas\":%u}}", replicas);
-	cluster_tell(x->w, "scale %.*s to %u", STR_ARG(name), replicas);
-	send_change(x, "deployments", name, text);
-}
-
-static void delete_one(struct workloads *x, const char *resource, struct str name)
-{
-	bool foreground = cluster_chance(x->w, 0.3);
-
-	cluster_tell(x->w, "delete %.*s", STR_ARG(name));
-	send_deletion(x, resource, name, foreground ? "Foreground" : "Background");
-}
-
-static void create_one(struct workloads *x, const char *resource)
-{
-	if (resource == resources[0])
-		create_job(x, cluster_pick(x->w, JOB_KINDS));
-	else if (resource == resources[1])
-		create_deployment(x);
+	if (what < 4)
+		workloads_scale(x, name);
+	else if (what < 6)
+		workloads_pause(x, name, cluster_chance(x->w, 0.5), STR(""));
 	else
-		create_daemon_set(x);
+		workloads_roll(x, RESOURCE_DEPLOYMENTS, name);
 }
 
-static void change_one(struct workloads *x, const char *resource, struct str name)
+static void change_one(struct workloads *x, unsigned resource, struct str name)
 {
-	if (resource == resources[0] || cluster_chance(x->w, 0.15))
-		delete_one(x, resource, name);
-	else if (resource == resources[1] && cluster_chance(x->w, 0.5))
-		scale(x, name);
+	if (resource == RESOURCE_JOBS)
+		change_job(x, name);
+	else if (cluster_chance(x->w, 0.15))
+		workloads_delete(x, resource, name);
+	else if (resource == RESOURCE_DEPLOYMENTS)
+		change_deployment(x, name);
+	else if (str_starts(name, STR("od-")) && cluster_chance(x->w, 0.5))
+		workloads_replace(x, name, false);
 	else
-		roll(x, resource, name);
-}
-
-static size_t under_way(const struct workloads *x)
-{
-	size_t n = 0;
-
-	LIST_FOREACH (it, &x->asks)
-		n++;
-	return n;
+		workloads_roll(x, resource, name);
 }
 
 void workloads_step(struct cluster *w)
 {
 	struct workloads *x = w->workloads;
-	const char *resource = resources[cluster_pick(w, 3)];
-	size_t most = resource == resources[0] ? JOBS_MAX : KIND_MAX;
+	unsigned resource = cluster_pick(w, RESOURCES);
+	size_t most = resource == RESOURCE_JOBS ? JOBS_MAX : KIND_MAX;
 	bool create = cluster_chance(w, 0.3);
-	struct look l;
+	struct workload_look l;
 
-	if (under_way(x) >= ASKS_MAX || !cluster_server_ready(w->server))
+	if (workloads_under_way(x) >= ASKS_MAX || !cluster_server_ready(w->server))
 		return;
-	look_at(x, resource, &l);
-	if (l.n == 0 || (create && l.n < most))
-		create_one(x, resource);
-	else if (l.names.n > 0)
+	workloads_look(x, workloads_resource(resource), NULL, &l);
+	if (l.names.n == 0 || (create && l.n < most))
+		workloads_create(x, resource);
+	else
 		change_one(x, resource, l.names.v[cluster_pick(w, (unsigned)l.names.n)]);
-	vec_release(&l.names);
+	workload_look_release(&l);
 }
+
+/* --- faults -------------------------------------------------------------------------------- */
 
 void workloads_lose_node(struct cluster *w)
 {
 	struct cluster_role *role = &w->nodes[cluster_pick(w, CLUSTER_NODES)];
-	int64_t ms = GONE_MIN_MS + cluster_pick(w, 45000);
-	bool wait = cluster_chance(w, 0.5);
+	bool wait = cluster_chance(w, 0.5), delete = cluster_chance(w, 0.4);
+	int64_t ms = (delete ? ORPHAN_MIN_MS : GONE_MIN_MS) + cluster_pick(w, 45000);
 
 	if (role->state != CLUSTER_UP)
 		return;
 	cluster_tell(w, "lose %s for %lld ms", role->host, (long long)ms);
 	cluster_role_kill(role, SIM_CRASH_MACHINE, ms);
+	if (delete) {
+		w->nodes_deleted = true;
+		workloads_delete_node(w->workloads, role->host);
+	}
 	if (wait)
 		cluster_run(w, ms + 10000);
 }
@@ -319,93 +117,197 @@ static bool some_ends(void *arg)
 	return m->x->ends > m->ends;
 }
 
+/* Makes controllers of one kind create or delete pods. */
+static void stir(struct workloads *x)
+{
+	unsigned resource = cluster_chance(x->w, 0.5) ? RESOURCE_JOBS : 1 + cluster_pick(x->w, 2);
+	struct workload_look l;
+
+	workloads_look(x, workloads_resource(resource), NULL, &l);
+	if (resource == RESOURCE_JOBS || l.names.n == 0 ||
+	    (l.n < KIND_MAX && cluster_chance(x->w, 0.4)))
+		workloads_create(x, resource);
+	else
+		change_one(x, resource, l.names.v[cluster_pick(x->w, (unsigned)l.names.n)]);
+	workload_look_release(&l);
+}
+
 void workloads_strike(struct cluster *w)
 {
 	struct workloads *x = w->workloads;
 	struct moment m = { x, x->made, x->ends };
 	bool ends = cluster_chance(w, 0.6);
-	unsigned turns = cluster_pick(w, STRIKE_TURNS), kind = cluster_pick(w, JOB_KINDS);
+	unsigned turns = cluster_pick(w, STRIKE_TURNS);
 
-	create_job(x, kind);
+	stir(x);
 	(void)sim_run_until(w->sim, ends ? some_ends : some_is_made, &m, STRIKE_MS);
 	while (turns-- > 0)
 		(void)sim_step(w->sim);
 	controllers_strike(w);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- the calm time ------------------------------------------------------------------------- */
 
 static void create_all(struct workloads *x)
 {
+	char dep[24], su[24];
+
 	for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-		create_job(x, kind);
-	create_deployment(x);
-	create_daemon_set(x);
+		workloads_create_job(x, kind);
+	(void)snprintf(dep, sizeof(dep), "dep-%u", x->names);
+	workloads_create_deployment(x, false);
+	workloads_create_deployment(x, true);
+	workloads_create_daemon_set(x, "ds");
+	workloads_create_daemon_set(x, "od");
+	(void)snprintf(su, sizeof(su), "su-%u", x->names);
+	workloads_create_daemon_set(x, "su");
+	workloads_create_service(x, dep);
+	workloads_create_service(x, su);
 }
 
 /* Makes controllers look at them again, while news of what they have made is still on its way. */
-static void nudge(struct workloads *x, const char *resource)
-{
-	struct look l;
-	char text[96];
-
-	look_at(x, resource, &l);
-	for (size_t i = 0; i < l.names.n; i++) {
-		(void)snprintf(text, sizeof(text),
-			       "{\"metadata\":{\"annotations\":{\"nudge\":\"%u\"}}}", x->names++);
-		send_change(x, resource, l.names.v[i], text);
-	}
-	vec_release(&l.names);
-}
-
 static void create_and_nudge(struct workloads *x)
 {
 	create_all(x);
 	for (unsigned i = 0; i < NUDGES; i++) {
 		unsigned turns = cluster_pick(x->w, NUDGE_TURNS);
 
-		nudge(x, resources[0]);
-		nudge(x, resources[1]);
-		nudge(x, resources[2]);
+		for (unsigned r = 0; r < RESOURCES; r++)
+			workloads_nudge(x, r);
 		while (turns-- > 0)
 			(void)sim_step(x->w->sim);
 	}
 }
 
+static void roll_all(struct workloads *x, unsigned resource)
+{
+	struct workload_look l;
+
+	workloads_look(x, workloads_resource(resource), NULL, &l);
+	for (size_t i = 0; i < l.names.n; i++) {
+		workloads_roll(x, resource, l.names.v[i]);
+		if (resource == RESOURCE_DEPLOYMENTS)
+			workloads_scale(x, l.names.v[i]);
+	}
+	workload_look_release(&l);
+}
+
+/* Pauses Deployments, suspends new Jobs soon after their creation. */
+static void hold_all(struct workloads *x)
+{
+	unsigned turns = cluster_pick(x->w, STRIKE_TURNS);
+	struct workload_look l;
+
+	x->held = true;
+	workloads_look(x, "deployments", NULL, &l);
+	for (size_t i = 0; i < l.names.n; i++)
+		/* Without pods, the ReplicaSet that is made last counts, and clocks may differ. */
+		workloads_pause(x, l.names.v[i], true,
+				l.sizes.v[i] > 0 ? l.versions.v[i] : STR(""));
+	workload_look_release(&l);
+	for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+		workloads_create_job(x, kind);
+	while (turns-- > 0)
+		(void)sim_step(x->w->sim);
+	workloads_look(x, "jobs", NULL, &l);
+	for (size_t i = 0; i < l.names.n; i++)
+		workloads_suspend(x, l.names.v[i], true);
+	workload_look_release(&l);
+}
+
+/* Pods of OnDelete DaemonSets are replaced only so. */
+static void replace_all(struct workloads *x)
+{
+	struct workload_look l;
+
+	x->replacing = true;
+	workloads_look(x, "daemonsets", NULL, &l);
+	for (size_t i = 0; i < l.names.n; i++)
+		if (str_starts(l.names.v[i], STR("od-")))
+			workloads_replace(x, l.names.v[i], true);
+	workload_look_release(&l);
+}
+
 bool workloads_calm_round(struct cluster *w)
 {
 	struct workloads *x = w->workloads;
-	struct look l;
 
 	x->calm = true;
-	if (x->rounds++ >= ROUNDS)
-		return false;
-	if (x->rounds == 1)
+	switch (x->rounds++) {
+	case 0:
 		create_and_nudge(x);
-	for (unsigned i = 1; x->rounds > 1 && i < 3; i++) {
-		look_at(x, resources[i], &l);
-		for (size_t k = 0; k < l.names.n; k++) {
-			roll(x, resources[i], l.names.v[k]);
-			if (i == 1)
-				scale(x, l.names.v[k]);
-		}
-		vec_release(&l.names);
+		return true;
+	case 1:
+		roll_all(x, RESOURCE_DEPLOYMENTS);
+		roll_all(x, RESOURCE_DAEMON_SETS);
+		roll_all(x, RESOURCE_SERVICES);
+		return true;
+	case 2:
+		hold_all(x);
+		replace_all(x);
+		return true;
+	case 3:
+		roll_all(x, RESOURCE_DEPLOYMENTS);
+		return true;
+	case 4:
+		x->held = false;
+		return true;
+	default:
+		return false;
 	}
-	return true;
 }
+
+struct held {
+	struct workloads *x;
+	bool any;
+};
+
+static void resume_job(void *arg, const struct json *job)
+{
+	struct held *h = arg;
+
+	if (!json_true_at(json_getz(job, "spec"), "suspend"))
+		return;
+	h->any = true;
+	workloads_suspend(h->x, json_text_at(json_getz(job, "metadata"), "name"), false);
+}
+
+static void resume_deployment(void *arg, const struct json *d)
+{
+	struct held *h = arg;
+
+	if (!json_true_at(json_getz(d, "spec"), "paused"))
+		return;
+	h->any = true;
+	workloads_pause(h->x, json_text_at(json_getz(d, "metadata"), "name"), false, STR(""));
+}
+
+bool workloads_resume_all(struct cluster *w)
+{
+	struct held h = { .x = w->workloads };
+
+	if (h.x->held)
+		return false;
+	cluster_server_each(w->server, "batch", "jobs", &w->arena, resume_job, &h);
+	cluster_server_each(w->server, "apps", "deployments", &w->arena, resume_deployment, &h);
+	return h.any;
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
 
 bool workloads_delete_all(struct cluster *w)
 {
 	struct workloads *x = w->workloads;
-	struct look l;
+	struct workload_look l;
 	bool any = false;
 
-	for (unsigned i = 0; i < 3; i++) {
-		look_at(x, resources[i], &l);
+	x->deleting = true;
+	for (unsigned i = 0; i < RESOURCES; i++) {
+		workloads_look(x, workloads_resource(i), NULL, &l);
 		for (size_t k = 0; k < l.names.n; k++)
-			delete_one(x, resources[i], l.names.v[k]);
-		any = any || l.n > 0;
-		vec_release(&l.names);
+			workloads_delete(x, i, l.names.v[k]);
+		any = any || l.names.n > 0 || (i != RESOURCE_SERVICES && l.n > 0);
+		workload_look_release(&l);
 	}
 	return any;
 }
@@ -423,22 +325,5 @@ void workloads_begin(struct cluster *w)
 	x->w = w;
 	list_init(&x->asks);
 	vec_init(&x->pods, SIZE_MAX / sizeof(*x->pods.v));
-}
-
-void workloads_release(struct cluster *w)
-{
-	struct workloads *x = w->workloads;
-
-	if (!x)
-		return;
-	LIST_FOREACH_SAFE (it, &x->asks) {
-		struct ask *k = LIST_ENTRY(it, struct ask, link);
-
-		client_cancel(&k->request);
-		free(k);
-	}
-	for (size_t i = 0; i < x->pods.n; i++)
-		free(x->pods.v[i]);
-	vec_release(&x->pods);
-	free(TAKE(w->workloads));
+	vec_init(&x->suspended, SIZE_MAX / sizeof(*x->suspended.v));
 }

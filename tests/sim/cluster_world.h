@@ -139,6 +139,7 @@ struct cluster {
 	struct tls_world *tls; /* NULL: none */
 	struct crds *crds; /* NULL: none */
 	struct workloads *workloads; /* NULL: none */
+	bool nodes_deleted; /* some Node was deleted, so any pod may have gone with it */
 
 	struct loop *watcher;
 	struct client *watch_clients[CLUSTER_SERVERS];

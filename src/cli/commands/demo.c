@@ -38,7 +38,7 @@ struct demo_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct demo_options),
 	{ "story", 0, FLAG_LIST(struct demo_options, stories), .arg = "NAME",
-	  .usual = "health|job|deployment|pools|network|disks|watch",
+	  .usual = "health|job|deployment|driver|pools|network|disks|watch",
 	  .help = "run only this story; may be repeated" },
 	{ "list", 0, FLAG_BOOL(struct demo_options, list), .help = "list the stories" },
 	{ "fast", 0, FLAG_BOOL(struct demo_options, fast),

@@ -135,6 +135,37 @@ static const struct demo_step deployment[] = {
 	{ 0 },
 };
 
+/* "all" once the newest spec has this on all nodes; demo-0 and demo-1 are the least. */
+#define ON_ALL_NODES(field)                                                       \
+	"devplane get daemonset gpu-driver " NS " -o 'jsonpath="                  \
+	"{.metadata.generation} {.status.observedGeneration} {.status." field "}" \
+	" {.status.desiredNumberScheduled}'"                                      \
+	" | awk '$1 == $2 && $3 > 1 && $3 == $4 { print \"all\" }'"
+
+static const struct demo_step driver[] = {
+	{ .text = "Drivers are installed as DaemonSets, which run one pod on each node. This one "
+		  "is the pod of `deploy/sim`, under another name.",
+	  .command = "devplane apply -f demo/driver.yaml",
+	  .waits = { { ON_ALL_NODES("numberReady"), "all" } } },
+	{ .text = "Every node has its pod. A node that joins later gets one, too.",
+	  .command = "devplane get pods " NS " -l app=gpu-driver -o wide" },
+	{ .text = "A new version of the driver replaces the pods, one node after the other.",
+	  .command = "sed 's,devplane:1,devplane:2,' demo/driver.yaml | devplane apply -f -",
+	  .waits = { { ON_ALL_NODES("updatedNumberScheduled"), "all" },
+		     { ON_ALL_NODES("numberAvailable"), "all" } } },
+	{ .text = NULL, .command = "devplane get daemonset gpu-driver " NS " -o wide" },
+	{ .text = "Not shown here: the devices. These nodes are hollow: they show their pods as "
+		  "running, but run no program. So this driver publishes no slice, and none of "
+		  "its GPUs appears. On nodes that run containers, the devices appear in seconds; "
+		  "docs/install.md has the steps.",
+	  .command = "devplane get resourceslices "
+		     "--field-selector spec.driver=gpu.example.com" },
+	{ .text = "The DaemonSet is deleted, and its pods with it.",
+	  .command = "devplane delete -f demo/driver.yaml",
+	  .waits = { { "devplane get pods " NS " -l app=gpu-driver -o name | wc -l", "0" } } },
+	{ 0 },
+};
+
 static const struct demo_step pools[] = {
 	{ .text = "Free devices by driver and node, and who holds the others.",
 	  .command = "devplane top devices --once" },
@@ -220,6 +251,10 @@ const struct demo_story demo_stories[] = {
 	  .title = "a Deployment moves its pod to a healthy GPU",
 	  .steps = deployment,
 	  .undo = RESTORE("${WEB_GPU}") },
+	{ .name = "driver",
+	  .kep = "DRA",
+	  .title = "a driver is installed as a DaemonSet",
+	  .steps = driver },
 	{ .name = "pools",
 	  .kep = "KEP-5677",
 	  .title = "which devices are free, and why a pod is pending",

@@ -12,6 +12,7 @@ static const struct policy {
 	struct doctor_flag flag; /* its rights are only there with this flag */
 } policies[] = {
 	{ "nvidia", "nvidia", "devplane-nvidia", "slices of every node", { NULL, NULL } },
+	{ "sim", "sim", "devplane-sim", "slices of every node", { NULL, NULL } },
 	{ "attach",
 	  "attach-status",
 	  "devplane-attach-pods",

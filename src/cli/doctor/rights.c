@@ -60,6 +60,14 @@ static const struct right {
 	{ "nvidia", "resource.k8s.io", "resourceclaims/status", "patch", NULL, false },
 	{ "nvidia", "resource.k8s.io", "resourceclaims/driver", "associated-node:patch",
 	  "gpu.nvidia.com", false },
+
+	{ "sim", "", "nodes", "get", NULL, false },
+	{ "sim", "resource.k8s.io", "resourceslices", READ ",create,update,patch,delete", NULL,
+	  false },
+	{ "sim", "resource.k8s.io", "resourceclaims", "get", NULL, false },
+	{ "sim", "resource.k8s.io", "resourceclaims/status", "patch", NULL, false },
+	{ "sim", "resource.k8s.io", "resourceclaims/driver", "associated-node:patch",
+	  "gpu.sim.devplane.dev", false },
 };
 
 /* Rights that the part needs only with this flag. */

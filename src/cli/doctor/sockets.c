@@ -14,7 +14,7 @@ enum { UNREACHED_MAX = 3 };
 
 bool sockets_has(struct str part)
 {
-	return str_eqz(part, "attach") || str_eqz(part, "nvidia");
+	return str_eqz(part, "attach") || str_eqz(part, "nvidia") || str_eqz(part, "sim");
 }
 
 /* --- one pod ---------------------------------------------------------------------------------- */

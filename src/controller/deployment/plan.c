@@ -386,11 +386,20 @@ static void roll(struct deployment_plan *p)
 	finish_rollout(p);
 }
 
+/* Whether the ReplicaSet's controller may still create pods for an earlier size. */
+static bool is_behind(const struct deployment_set *s)
+{
+	return deployment_set_status(s, "observedGeneration") <
+	       json_i64_at(json_getz(s->tree, "metadata"), "generation", 0);
+}
+
 /* Whether pods of old ReplicaSets may still run. */
 static bool old_run(const struct deployment_plan *p)
 {
 	for (size_t i = 0; i < p->nold; i++) {
-		if (p->old[i]->runs || deployment_set_status(p->old[i], "replicas") > 0)
+		const struct deployment_set *s = p->old[i];
+
+		if (s->runs || is_behind(s) || deployment_set_status(s, "replicas") > 0)
 			return true;
 	}
 	return false;

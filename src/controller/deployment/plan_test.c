@@ -111,6 +111,19 @@ static void pods_that_run_keep_recreate_waiting(void **state UNUSED)
 	planner_free(p);
 }
 
+/* It may be creating pods for the size that it had before. */
+static void a_set_that_is_behind_keeps_recreate_waiting(void **state UNUSED)
+{
+	struct planner *p = planner_new(",\"replicas\":1" RECREATE, "", "");
+	struct json *meta;
+
+	add_set(p, &(struct given_set){ .version = 2 });
+	meta = json_getz(p->sets[0].tree, "metadata");
+	json_put_i64(&p->arena, meta, "generation", 2);
+	assert_string_equal(planned(p), "status ");
+	planner_free(p);
+}
+
 static void events_say_what_was_scaled(void **state UNUSED)
 {
 	struct planner *p = planner_new(",\"replicas\":10" ROLLING("0", "2"), "", "");
@@ -466,6 +479,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_step_follows_from_the_state),
 		cmocka_unit_test(pods_that_run_keep_recreate_waiting),
+		cmocka_unit_test(a_set_that_is_behind_keeps_recreate_waiting),
 		cmocka_unit_test(events_say_what_was_scaled),
 		cmocka_unit_test(the_new_set_gets_the_next_revision),
 		cmocka_unit_test(an_old_set_that_is_new_again_remembers_its_revision),

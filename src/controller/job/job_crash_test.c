@@ -186,6 +186,27 @@ static void no_pod_is_counted_twice_from_a_stale_cache(void **state UNUSED)
 	job_fixture_free(f);
 }
 
+/* The cache still shows pods that run, and the Job is suspended: those that have ended count. */
+static void an_end_that_the_cache_does_not_show_is_counted(void **state UNUSED)
+{
+	struct job_fixture *f = job_fixture_new();
+
+	job_fixture_add(f, "\"completions\":2,\"parallelism\":2", "");
+	f->lasts_ms = 4000;
+	job_fixture_run(f, 3);
+	assert_int_equal(job_fixture_count(f, "active"), 2);
+	fakeapi_hold_back(f->w->api, "pods");
+	job_fixture_run(f, 5);
+	assert_int_equal(job_fixture_ended(f, true), 2);
+	job_fixture_patch(f, JOBS "/j", "{\"spec\":{\"suspend\":true}}");
+	job_fixture_run(f, 5);
+	fakeapi_catch_up(f->w->api);
+	job_fixture_until(f, "Complete");
+	assert_int_equal(job_fixture_count(f, "succeeded"), 2);
+	assert_int_equal(f->pods.n, 2);
+	job_fixture_free(f);
+}
+
 /* An update from an outdated Job conflicts; the next check starts from the new one. */
 static void a_stale_job_is_not_written(void **state UNUSED)
 {
@@ -214,6 +235,7 @@ int main(void)
 		cmocka_unit_test(any_rejected_write_is_tried_again),
 		cmocka_unit_test(no_pod_is_created_twice_from_a_stale_cache),
 		cmocka_unit_test(no_pod_is_counted_twice_from_a_stale_cache),
+		cmocka_unit_test(an_end_that_the_cache_does_not_show_is_counted),
 		cmocka_unit_test(a_stale_job_is_not_written),
 	};
 

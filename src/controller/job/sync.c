@@ -361,13 +361,30 @@ static void on_all_unheld(struct batch *b, const struct error *err)
 	struct job_view *v = &s->view;
 	struct batch_item *items = NULL;
 
-	if (err && err->code != ERR_NOT_FOUND)
+	if (err && err->code == ERR_CONFLICT)
+		s->again = true; /* the pod has changed: look at it again */
+	else if (err && err->code != ERR_NOT_FOUND)
 		sync_note(s, "cannot remove a finalizer", err);
 	for (size_t i = v->nremoved; i-- > 0;) {
 		if (!v->removed[i]->held)
 			items = item_of(s, BATCH_DELETE, v->removed[i], items);
 	}
 	sync_batch(s, items, on_deleted, on_batch_done);
+}
+
+/*
+ * The pod loses its finalizer as we know it: one that has ended meanwhile is counted first. In
+ * upstream the patch names no version, so the end of such a pod may be lost.
+ */
+static struct batch_item *unheld_item_of(struct job_sync *s, struct job_pod *p,
+					 struct batch_item *next)
+{
+	struct batch_item *it = item_of(s, BATCH_PATCH, p, next);
+	struct str version = str_from(
+		arena_printf(&s->work.arena, "%llu", (unsigned long long)p->object->revision));
+
+	json_put_str(&s->work.arena, json_getz(it->body, "metadata"), "resourceVersion", version);
+	return it;
 }
 
 /* Too many pods: they end uncounted. */
@@ -381,7 +398,7 @@ static void delete_surplus(struct job_sync *s)
 		uids[i] = v->removed[i]->uid;
 		if (!v->removed[i]->held)
 			continue;
-		items = item_of(s, BATCH_PATCH, v->removed[i], items);
+		items = unheld_item_of(s, v->removed[i], items);
 		expectations_add_deleted(&s->owner->finalizers, s->who.uid, uids[i]);
 	}
 	s->action = "pods_deleted";

@@ -160,6 +160,9 @@ bool job_enact(struct job_view *v)
 	    json_count(job_view_uncounted(v, "failed")) > 0)
 		return false;
 	(void)job_status_set(v->arena, v->status, &v->end, true, v->now_ns);
+	/* A suspended Job has none, and its pods may have ended it. The server wants one. */
+	if (!job_view_start_ns(v) && v->spec.completions != 0)
+		job_status_time(v->arena, v->status, "startTime", v->now_ns);
 	if (strcmp(v->end.type, "Complete") == 0)
 		/* The leader that started the Job may have had a clock that is ahead of ours. */
 		job_status_time(v->arena, v->status, "completionTime",

@@ -433,6 +433,28 @@ static void a_job_never_completes_before_its_start(void **state UNUSED)
 	arena_release(&a);
 }
 
+/* A suspended Job has no start time, and the server rejects an end without one. */
+static void a_suspended_job_that_ends_has_started(void **state UNUSED)
+{
+	struct view_case c = { COUNTS("2", "2") ",\"suspend\":true",
+			       "\"conditions\":[{\"type\":\"FailureTarget\",\"status\":\"True\"}]",
+			       "", .after_s = 30 };
+	struct job_view v;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	view_of(&v, &a, &c);
+	(void)json_remove(v.status, STR("startTime"));
+	job_assess(&v);
+	job_manage(&v);
+	job_settle(&v);
+	job_track(&v);
+	assert_true(job_enact(&v));
+	assert_true(str_eqz(json_text_at(v.status, "startTime"), "2026-01-01T00:00:30Z"));
+	job_view_release(&v);
+	arena_release(&a);
+}
+
 static void a_node_whose_clock_is_ahead_delays_the_back_off_no_longer(void **state UNUSED)
 {
 	struct view_case c = { COUNTS("1", "1"), "", "f", .after_s = 10 };
@@ -516,6 +538,7 @@ int main(void)
 		cmocka_unit_test(suspension_deletes_and_resumes),
 		cmocka_unit_test(a_uid_becomes_a_number_when_its_finalizer_is_gone),
 		cmocka_unit_test(a_job_never_completes_before_its_start),
+		cmocka_unit_test(a_suspended_job_that_ends_has_started),
 		cmocka_unit_test(a_node_whose_clock_is_ahead_delays_the_back_off_no_longer),
 		cmocka_unit_test(many_pods_are_counted_in_parts),
 		cmocka_unit_test(a_long_name_leaves_room_for_the_index),

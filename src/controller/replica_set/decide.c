@@ -155,7 +155,7 @@ static void set_count(struct arena *a, struct json *status, const char *name, in
 
 struct json *replica_set_status(struct arena *a, const struct json *set,
 				const struct replica_counts *counts, struct str failure,
-				int64_t now_ns)
+				bool observed, int64_t now_ns)
 {
 	const struct json *old = json_getz(set, "status");
 	struct json *status;
@@ -168,7 +168,8 @@ struct json *replica_set_status(struct arena *a, const struct json *set,
 	set_count(a, status, "readyReplicas", counts->ready);
 	set_count(a, status, "availableReplicas", counts->available);
 	json_put_i64(a, status, "terminatingReplicas", counts->terminating);
-	set_count(a, status, "observedGeneration",
-		  json_i64_at(json_getz(set, "metadata"), "generation", 0));
+	if (observed)
+		set_count(a, status, "observedGeneration",
+			  json_i64_at(json_getz(set, "metadata"), "generation", 0));
 	return old && json_equal(old, status) ? NULL : status;
 }

@@ -43,10 +43,13 @@ void replica_counts_add(struct replica_counts *c, const struct replica_pod *pod,
  * The new status of a ReplicaSet, or NULL if the one it has is right. `failure` is the message of
  * the creation or deletion that failed in this step, or p NULL; `active` is how many pods there
  * were before. Nodes are made in the arena; parts of the old status are copied.
+ *
+ * `observed`: the counts include every pod that we have created, so they hold for this generation.
+ * Upstream always says so; then a Deployment takes an old ReplicaSet for empty whose pods are new.
  */
 struct json *replica_set_status(struct arena *a, const struct json *set,
 				const struct replica_counts *counts, struct str failure,
-				int64_t now_ns);
+				bool observed, int64_t now_ns);
 
 /* Sorts, so that the pods to delete first are first. */
 void replica_pods_sort(struct pod_rank *ranks, size_t n);

@@ -155,9 +155,9 @@ static void statuses_follow_counts_and_failures(void **state UNUSED)
 
 	arena_init(&a, MIB);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct json *status = replica_set_status(&a, tree_of(&a, cases[i].set),
-							 &cases[i].counts,
-							 str_from(cases[i].failure), 9 * SECOND);
+		struct json *status = replica_set_status(
+			&a, tree_of(&a, cases[i].set), &cases[i].counts, str_from(cases[i].failure),
+			true, 9 * SECOND);
 
 		if (!cases[i].expected)
 			assert_null(status);
@@ -165,6 +165,22 @@ static void statuses_follow_counts_and_failures(void **state UNUSED)
 			fail_msg("case %zu", i);
 		arena_clear(&a);
 	}
+	arena_release(&a);
+}
+
+/* While pods that were created are not in the cache, the counts are not those of the new size. */
+static void an_early_status_keeps_its_generation(void **state UNUSED)
+{
+	struct replica_counts none = { 0 };
+	struct json *set, *status;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	set = tree_of(&a, "{\"metadata\":{\"generation\":3},\"spec\":{\"replicas\":0},"
+			  "\"status\":{" NOTHING ",\"observedGeneration\":1}}");
+	assert_null(replica_set_status(&a, set, &none, STR_NULL, false, 9 * SECOND));
+	status = replica_set_status(&a, set, &none, STR_NULL, true, 9 * SECOND);
+	assert_int_equal(json_i64_at(status, "observedGeneration", 0), 3);
 	arena_release(&a);
 }
 
@@ -206,6 +222,7 @@ int main(void)
 		cmocka_unit_test(pods_are_counted),
 		cmocka_unit_test(the_next_check_is_for_the_first_pod),
 		cmocka_unit_test(statuses_follow_counts_and_failures),
+		cmocka_unit_test(an_early_status_keeps_its_generation),
 		cmocka_unit_test(crowded_nodes_lose_pods_first),
 	};
 

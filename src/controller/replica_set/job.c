@@ -93,7 +93,7 @@ static void replica_job_write_status(struct replica_job *j)
 	struct json *status;
 
 	replica_job_count(j);
-	status = replica_set_status(&j->work.arena, j->set, &j->counts, failure,
+	status = replica_set_status(&j->work.arena, j->set, &j->counts, failure, j->may_manage,
 				    replica_job_wall(j));
 	if (!status) {
 		replica_job_finish(j);
