@@ -21,7 +21,7 @@ static const struct cached_trim containers[] = {
 	CACHED_TRIM("volumeDevices", NULL),
 	CACHED_TRIM("volumeMounts", NULL),
 	CACHED_TRIM("workingDir", NULL),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim spec[] = {
@@ -42,18 +42,18 @@ static const struct cached_trim spec[] = {
 	CACHED_TRIM("terminationGracePeriodSeconds", NULL),
 	CACHED_TRIM("topologySpreadConstraints", NULL),
 	CACHED_TRIM("volumes", NULL),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim terminated[] = {
 	CACHED_TRIM("containerID", NULL),
 	CACHED_TRIM("startedAt", NULL),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim state[] = {
 	CACHED_TRIM("terminated", terminated),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim container_statuses[] = {
@@ -65,13 +65,13 @@ static const struct cached_trim container_statuses[] = {
 	CACHED_TRIM("state", state),
 	CACHED_TRIM("user", NULL),
 	CACHED_TRIM("volumeMounts", NULL),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim conditions[] = {
 	CACHED_TRIM("lastProbeTime", NULL),
 	CACHED_TRIM("observedGeneration", NULL),
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 static const struct cached_trim status[] = {
@@ -83,11 +83,11 @@ static const struct cached_trim status[] = {
 	CACHED_TRIM("initContainerStatuses", container_statuses),
 	CACHED_TRIM("observedGeneration", NULL),
 
-	{ 0 },
+	{ { 0 }, NULL },
 };
 
 const struct cached_trim pod_trim[] = {
 	CACHED_TRIM("spec", spec),
 	CACHED_TRIM("status", status),
-	{ 0 },
+	{ { 0 }, NULL },
 };
