@@ -2,7 +2,8 @@
 //
 //	deployment COUNT   creates a Deployment of COUNT pods, rolls it, and deletes it
 //	jobs COUNT         creates COUNT Jobs of 50 pods that end at once, and waits until all are complete
-//	nodes COUNT        waits until no pod of the Deployment "dying" is on a node whose name begins with "die-", and COUNT are tainted
+//	nodes COUNT        waits until COUNT nodes whose names begin with "die-" are tainted, and all pods there are deleted; they have
+//	                   just been stopped, and the time counts from the last heartbeat that one of them sent
 //
 // The same program drives devplane's controllers and upstream's. It looks every 50 ms at one object, or at counts from a watch.
 import https from "node:https"
@@ -85,12 +86,25 @@ async function jobs() {
 	await until("the end of all pods", async () => (await left(pods)) === 0)
 }
 
+const dies = (name) => name?.startsWith("die-")
+const lost = (node) => node.spec.taints?.some((t) => t.key === "node.kubernetes.io/unreachable" && t.effect === "NoExecute")
+
+// Milliseconds since 1970. A heartbeat is a renewed lease or a condition Ready that was sent again. Nodes renew at different times, so the
+// time since they were stopped would depend on when that was.
+async function lastHeartbeat() {
+	const leases = (await request("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")).items
+	const all = (await request("GET", "/api/v1/nodes")).items
+	const times = leases.filter((l) => dies(l.metadata.name)).map((l) => l.spec.renewTime)
+	for (const node of all.filter((n) => dies(n.metadata.name)))
+		times.push(...node.status.conditions.filter((c) => c.type === "Ready").map((c) => c.lastHeartbeatTime))
+	return Math.max(...times.filter(Boolean).map(Date.parse))
+}
+
 async function nodes() {
-	await timed("nodes", async () => {
-		await until("taints", async () => (await request("GET", "/api/v1/nodes")).items.filter((n) =>
-			n.spec.taints?.some((t) => t.key === "node.kubernetes.io/unreachable" && t.effect === "NoExecute")).length >= count)
-		await until("evictions", async () => !(await request("GET", pods)).items.some((p) => p.spec.nodeName?.startsWith("die-") && !p.metadata.deletionTimestamp))
-	})
+	const begun = await lastHeartbeat()
+	await until("taints", async () => (await request("GET", "/api/v1/nodes")).items.filter((n) => dies(n.metadata.name) && lost(n)).length >= count)
+	await until("evictions", async () => !(await request("GET", pods)).items.some((p) => dies(p.spec.nodeName) && !p.metadata.deletionTimestamp))
+	console.log(`nodes ${((Date.now() - begun) / 1e3).toFixed(3)}`)
 }
 
 await { deployment, jobs, nodes }[work]()

@@ -8,15 +8,20 @@
 #include "client/informer/watch_event.h"
 #include "target.h"
 
+static const struct cached_trim fuzz_inside[] = { CACHED_TRIM("a", NULL), { { 0 }, NULL } };
+static const struct cached_trim fuzz_trim[] = { CACHED_TRIM("spec", fuzz_inside), { { 0 }, NULL } };
+
 static void take_line(struct str line)
 {
-	struct cached_defaults d = { .kind = STR("Pod"), .api_version = STR("v1"), .slim = true };
+	struct cached_defaults d = {
+		.kind = STR("Pod"), .api_version = STR("v1"), .slim = true, .trim = fuzz_trim
+	};
 	struct watch_event e;
 	struct cached *o;
 	struct str rv;
 	bool end;
 
-	if (watch_event_parse(line, &e, NULL) < 0)
+	if (watch_event_begin(line, &e, NULL) < 0)
 		return;
 	require(e.object.p >= line.p && e.object.p + e.object.n <= line.p + line.n);
 	(void)watch_event_bookmark(e.object, &rv, &end, NULL);
@@ -51,6 +56,7 @@ static uint64_t cut(struct str stream, size_t piece_max)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct cache_index by_owner = { .name = "owner", .fn = cache_index_owner_uid };
+	struct cached_defaults d = { .slim = true, .trim = fuzz_trim };
 	struct reflector_page page;
 	struct cache c;
 
@@ -60,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		cut(str_of(data + 1, size - 1), size));
 	cache_init(&c);
 	cache_add_index(&c, &by_owner);
-	if (reflector_list_parse(str_of(data + 1, size - 1), true, &c, &page, NULL) == 0)
+	if (reflector_list_parse(str_of(data + 1, size - 1), &d, &c, &page, NULL) == 0)
 		require(page.rv.n && cache_count(&c) <= page.n);
 	cache_release(&c);
 	return 0;

@@ -216,6 +216,7 @@ struct cached *cache_put(struct cache *c, struct cached *o)
 {
 	struct cached *old = omap_put(&c->objects, o->key, o);
 
+	c->changes++;
 	c->bytes += o->json.n - (old ? old->json.n : 0);
 	for (size_t i = 0; i < c->tables.n; i++) {
 		/* Add first: a value that did not change keeps its row. */
@@ -232,6 +233,7 @@ struct cached *cache_remove(struct cache *c, struct str key)
 
 	if (!old)
 		return NULL;
+	c->changes++;
 	c->bytes -= old->json.n;
 	for (size_t i = 0; i < c->tables.n; i++)
 		table_remove(c, c->tables.v[i], old);
@@ -246,8 +248,14 @@ void cache_walk_end(struct cache_walk *w)
 	w->over = true;
 }
 
+/* Whether the cursor is where the last step left it. */
+static bool walk_is_fresh(const struct cache *c, const struct cache_walk *w)
+{
+	return w->last && w->changes == c->changes;
+}
+
 /* Remembers the position of the walk; NULL: the end. */
-static struct cached *walk_at(struct cache_walk *w, struct cached *o)
+static struct cached *walk_at(const struct cache *c, struct cache_walk *w, struct cached *o)
 {
 	if (!o) {
 		cache_walk_end(w);
@@ -255,25 +263,28 @@ static struct cached *walk_at(struct cache_walk *w, struct cached *o)
 	}
 	cached_unref(w->last);
 	w->last = cached_ref(o);
+	w->changes = c->changes;
 	return o;
+}
+
+static bool seek_object(const struct cache *c, struct cache_walk *w, struct str first)
+{
+	if (walk_is_fresh(c, w))
+		return omap_next(&w->at);
+	return w->last ? omap_seek_after(&c->objects, &w->at, w->last->key)
+		       : omap_seek(&c->objects, &w->at, first);
 }
 
 struct cached *cache_next(const struct cache *c, struct cache_walk *w)
 {
-	struct omap_cursor at;
-	bool ok;
-
 	if (w->over)
 		return NULL;
-	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key)
-		     : omap_first(&c->objects, &at);
-	return walk_at(w, ok ? omap_value(&at) : NULL);
+	return walk_at(c, w, seek_object(c, w, STR("")) ? omap_value(&w->at) : NULL);
 }
 
 struct cached *cache_next_in(const struct cache *c, struct str ns, struct cache_walk *w)
 {
 	char prefix[256];
-	struct omap_cursor at;
 	int n;
 	bool ok;
 
@@ -281,11 +292,10 @@ struct cached *cache_next_in(const struct cache *c, struct str ns, struct cache_
 		return cache_next(c, w);
 	n = snprintf(prefix, sizeof(prefix), "%.*s/", STR_ARG(ns));
 	if (n >= (int)sizeof(prefix)) /* longer than any valid namespace */
-		return walk_at(w, NULL);
-	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key)
-		     : omap_seek(&c->objects, &at, str_of(prefix, (size_t)n));
-	ok = ok && str_starts(omap_key(&at), str_of(prefix, (size_t)n));
-	return walk_at(w, ok ? omap_value(&at) : NULL);
+		return walk_at(c, w, NULL);
+	ok = seek_object(c, w, str_of(prefix, (size_t)n)) &&
+	     str_starts(omap_key(&w->at), str_of(prefix, (size_t)n));
+	return walk_at(c, w, ok ? omap_value(&w->at) : NULL);
 }
 
 static bool cache_has_value(struct str row, struct str value)
@@ -293,22 +303,29 @@ static bool cache_has_value(struct str row, struct str value)
 	return row.n > value.n && row.p[value.n] == '\0' && str_starts(row, value);
 }
 
+static bool seek_row(const struct cache *c, const struct cache_table *t, struct str value,
+		     struct cache_walk *w)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct str from;
+	char room[512] UNZEROED;
+
+	if (walk_is_fresh(c, w))
+		return omap_next(&w->at);
+	arena_init_in(&a, MIB, room, sizeof(room));
+	from = row_key(&a, value, w->last ? w->last->key : STR_NULL);
+	return w->last ? omap_seek_after(&t->rows, &w->at, from)
+		       : omap_seek(&t->rows, &w->at, from);
+}
+
 struct cached *cache_next_by(const struct cache *c, const char *index, struct str value,
 			     struct cache_walk *w)
 {
-	CLEANUP(arena_release) struct arena a;
 	const struct cache_table *t = find_table(c, index);
-	struct omap_cursor at;
-	struct str from;
-	char room[512] UNZEROED;
-	bool ok;
 
-	arena_init_in(&a, MIB, room, sizeof(room));
 	if (w->over || !t)
 		return NULL;
-	from = row_key(&a, value, w->last ? w->last->key : STR_NULL);
-	ok = w->last ? omap_seek_after(&t->rows, &at, from) : omap_seek(&t->rows, &at, from);
-	if (!ok || !cache_has_value(omap_key(&at), value))
-		return walk_at(w, NULL);
-	return walk_at(w, ((struct cache_row *)omap_value(&at))->object);
+	if (!seek_row(c, t, value, w) || !cache_has_value(omap_key(&w->at), value))
+		return walk_at(c, w, NULL);
+	return walk_at(c, w, ((struct cache_row *)omap_value(&w->at))->object);
 }

@@ -39,6 +39,7 @@ struct cache {
 	struct arena scratch;
 	uint32_t mark;
 	size_t bytes; /* total size of the texts */
+	uint64_t changes; /* made to it so far */
 };
 
 void cache_init(struct cache *c);
@@ -69,6 +70,8 @@ struct cached *cache_remove(struct cache *c, struct str key);
  */
 struct cache_walk {
 	struct cached *last; /* reference; dropped when the walk has ended */
+	struct omap_cursor at; /* at `last`, as long as the cache has made these changes */
+	uint64_t changes;
 	bool over;
 };
 

@@ -110,6 +110,49 @@ static void managed_fields_can_be_left_out(void **state UNUSED)
 	}
 }
 
+static void what_follows_an_object_is_not_copied(void **state UNUSED)
+{
+	struct cached *o;
+
+	assert_int_equal(cached_new(STR("{\"metadata\":{\"name\":\"n\"}}}"), NULL, &o, NULL), 0);
+	assert_string_equal(o->json.p, "{\"metadata\":{\"name\":\"n\"}}");
+	cached_unref(o);
+}
+
+static void the_controller_is_known_without_a_tree(void **state UNUSED)
+{
+#define OTHER "{\"uid\":\"o\",\"controller\":false}"
+	static const struct {
+		const char *owners, *kind, *name, *uid;
+	} cases[] = {
+		{ "[" OTHER ",{\"controller\":true,\"kind\":\"K\",\"name\":\"n\",\"uid\":\"u\"}]",
+		  "K", "n", "u" },
+		{ "[{\"controller\":true,\"uid\":\"\\u0041b\"}]", "", "", "Ab" },
+		{ "[" OTHER "]", "", "", "" },
+		{ "null", "", "", "" },
+	};
+	struct cached_defaults d = { .kind = STR("Pod"), .api_version = STR("v1"), .slim = true };
+	struct arena a;
+
+	arena_init(&a, MIB);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = arena_printf(&a,
+						"{\"metadata\":{\"managedFields\":[{}],\"name\":"
+						"\"n\",\"ownerReferences\":%s}}",
+						cases[i].owners);
+		struct cached_controller c;
+		struct cached *o;
+
+		assert_int_equal(cached_new(str_from(text), &d, &o, NULL), 0);
+		c = cached_controller(o, &a);
+		ASSERT_STR(c.kind, cases[i].kind);
+		ASSERT_STR(c.name, cases[i].name);
+		ASSERT_STR(c.uid, cases[i].uid);
+		cached_unref(o);
+	}
+	arena_release(&a);
+}
+
 static void items_of_lists_get_their_kind(void **state UNUSED)
 {
 	struct cached_defaults d = { .kind = STR("Pod"), .api_version = STR("v1"), .slim = true };
@@ -284,6 +327,8 @@ int main(void)
 		cmocka_unit_test(names_may_have_escapes),
 		cmocka_unit_test(an_invalid_object_is_rejected),
 		cmocka_unit_test(managed_fields_can_be_left_out),
+		cmocka_unit_test(what_follows_an_object_is_not_copied),
+		cmocka_unit_test(the_controller_is_known_without_a_tree),
 		cmocka_unit_test(items_of_lists_get_their_kind),
 		cmocka_unit_test(fields_are_found_without_a_tree),
 		cmocka_unit_test(versions_are_compared_field_by_field),

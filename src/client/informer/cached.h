@@ -3,10 +3,11 @@
  *
  * Objects are immutable and reference-counted: to keep one beyond a callback, take a reference.
  * There is no resident tree: read one field with cached_field(), or parse the whole text into an
- * arena with cached_tree(). Each object is one block of memory: the text, the key and 64 bytes.
+ * arena with cached_tree(). Each object is one block of memory: the text, the key and 120 bytes.
  *
  * The text is what the server sent, except that apiVersion and kind are added if a list omitted
- * them, and managedFields are removed on request. Threads: one loop's (the count is not atomic).
+ * them, and managedFields and other members are removed on request. Threads: one loop's (the count
+ * is not atomic).
  */
 #ifndef CLIENT_INFORMER_CACHED_H
 #define CLIENT_INFORMER_CACHED_H
@@ -25,17 +26,37 @@ struct cached {
 	struct str key; /* "namespace/name" or "name" */
 	struct str uid, resource_version;
 	struct str json; /* the text; followed by a NUL */
+	/* Of the controller reference; lies in the text. Private: use cached_controller(). */
+	struct cached_piece {
+		uint32_t at, n;
+	} controller_kind, controller_name, controller_uid;
+	bool controller_escaped; /* the text has to be read */
 };
+
+/*
+ * Members that nobody reads, by the place where they are. The last row has no name. A row without
+ * `inside` is a member to leave out. Otherwise `inside` says what to leave out of the member's
+ * object, or of each object in its array.
+ */
+struct cached_trim {
+	struct str name;
+	const struct cached_trim *inside;
+};
+#define CACHED_TRIM(member, in)                        \
+	{                                              \
+		{ (member), sizeof(member) - 1 }, (in) \
+	}
 
 /* The members that a list omits from its items. */
 struct cached_defaults {
 	struct str api_version, kind; /* prepended if the text has no kind; empty: do not */
 	bool slim; /* remove managedFields */
+	const struct cached_trim *trim; /* remove these members, too; or NULL */
 };
 
 /*
- * Copies `text`, one JSON object. `defaults` may be NULL. Returns -ERR_PROTOCOL if it is not an
- * object or has no metadata.name.
+ * Copies `text`, one JSON object, without what follows it. `defaults` may be NULL. Returns
+ * -ERR_PROTOCOL if it is not an object or has no metadata.name.
  */
 int cached_new(struct str text, const struct cached_defaults *defaults, struct cached **ret_object,
 	       struct error *err);
@@ -62,6 +83,12 @@ static inline struct str cached_name(const struct cached *o)
 struct str cached_field(const struct cached *o, const char *path, struct arena *a);
 struct str cached_label(const struct cached *o, struct str key, struct arena *a);
 struct str cached_annotation(const struct cached *o, struct str key, struct arena *a);
+
+/* The owner whose reference says that it is the controller; uid empty: there is none. */
+struct cached_controller {
+	struct str kind, name, uid;
+};
+struct cached_controller cached_controller(const struct cached *o, struct arena *a);
 
 /* The labels of an object, as a source for selector_matches(). */
 struct cached_labels {

@@ -279,6 +279,14 @@ static const struct reflector_ops reflector_ops = {
 
 /* --- life cycle ------------------------------------------------------------------------- */
 
+static const struct cached_trim *trim_of(const struct informers *s,
+					 const struct informer_spec *spec)
+{
+	bool ours = spec->slim && s->trim && resource_equal(&s->trimmed, spec->resource);
+
+	return ours ? s->trim : NULL;
+}
+
 struct informer *informer_new(struct informers *s, const struct informer_spec *spec)
 {
 	struct informer *i = XNEW(struct informer);
@@ -293,7 +301,7 @@ struct informer *informer_new(struct informers *s, const struct informer_spec *s
 		.label_selector = arena_str(&i->arena, spec->label_selector),
 		.field_selector = arena_str(&i->arena, spec->field_selector),
 		.metadata_only = spec->metadata_only,
-		.slim = spec->slim,
+		.defaults = { .slim = spec->slim, .trim = trim_of(s, spec) },
 		.ops = &reflector_ops,
 		.arg = i
 	};
@@ -328,7 +336,7 @@ bool informer_is(const struct informer *i, const struct informer_spec *spec)
 	return resource_equal(&i->resource, spec->resource) && str_eq(r->ns, spec->ns) &&
 	       str_eq(r->label_selector, spec->label_selector) &&
 	       str_eq(r->field_selector, spec->field_selector) &&
-	       r->metadata_only == spec->metadata_only && r->slim == spec->slim;
+	       r->metadata_only == spec->metadata_only && r->defaults.slim == spec->slim;
 }
 
 /* --- verbs ------------------------------------------------------------------------------ */

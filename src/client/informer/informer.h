@@ -25,13 +25,16 @@ struct informer;
 struct informers;
 struct metrics;
 
-/* The collection to copy. Equal specs share one informer. */
+/*
+ * The collection to copy. Equal specs share one informer. A spec for metadata gets the informer of
+ * the whole objects if the set has one, so that no object is watched and kept twice.
+ */
 struct informer_spec {
 	const struct resource *resource;
 	struct str ns; /* empty: all */
 	struct str label_selector, field_selector; /* in API syntax; or empty */
-	bool metadata_only; /* PartialObjectMetadata: no spec, no status */
-	bool slim; /* remove managedFields */
+	bool metadata_only; /* spec and status are not needed: PartialObjectMetadata */
+	bool slim; /* remove managedFields, and what informers_trim() says */
 };
 
 /*
@@ -70,6 +73,13 @@ struct informers *informers_new(struct client *c, struct metrics *metrics);
 /* Stops and frees all informers. Handlers are not called. NULL allowed. */
 void informers_free(struct informers *s);
 
+/*
+ * Slim copies of this resource leave these members out, too. Call it before informers_get(), once.
+ * Borrowed.
+ */
+void informers_trim(struct informers *s, const struct resource *what,
+		    const struct cached_trim *trim);
+
 /* Returns the informer of this spec, creating it if needed. It runs once the set is started. */
 struct informer *informers_get(struct informers *s, const struct informer_spec *spec);
 
@@ -82,8 +92,8 @@ void informers_stop(struct informers *s);
 bool informers_synced(const struct informers *s);
 
 /*
- * Removes an informer from the set and frees it, for resources that are no longer served. Its
- * handlers are removed.
+ * Removes an informer from the set and frees it, for resources that are no longer served. If it
+ * has handlers, others share it: then it stays.
  */
 void informers_drop(struct informers *s, struct informer *i);
 

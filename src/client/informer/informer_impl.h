@@ -36,6 +36,8 @@ struct informers {
 	struct client *client;
 	struct metrics *metrics; /* or NULL */
 	struct list all;
+	struct resource trimmed; /* slim copies of it leave `trim` out */
+	const struct cached_trim *trim; /* or NULL */
 	bool started;
 };
 

@@ -90,8 +90,21 @@ static void requests_for_the_same_objects_share_an_informer(void **state UNUSED)
 	assert_ptr_not_equal(informers_get(t.set, &spec), t.informer);
 	assert_ptr_equal(informers_get(t.set, &spec), informers_get(t.set, &spec));
 	informers_drop(t.set, informers_get(t.set, &spec));
-	spec.label_selector = STR_NULL;
-	spec.metadata_only = true;
+	informer_fixture_release(&t);
+}
+
+static void a_copy_of_whole_objects_serves_metadata_too(void **state UNUSED)
+{
+	struct informer_spec spec = { .resource = &api_world_things, .metadata_only = true };
+	struct informer_fixture t;
+
+	informer_fixture_init(&t, &(struct sim_opts){ .seed = 3 });
+	assert_ptr_equal(informers_get(t.set, &spec), t.informer);
+	spec.slim = true;
+	assert_ptr_equal(informers_get(t.set, &spec), t.informer);
+	informers_drop(t.set, t.informer); /* has a handler: stays */
+	assert_ptr_equal(informers_get(t.set, &spec), t.informer);
+	spec.label_selector = STR("odd=yes"); /* other objects */
 	assert_ptr_not_equal(informers_get(t.set, &spec), t.informer);
 	informer_fixture_release(&t);
 }
@@ -105,6 +118,7 @@ static void selectors_are_sent_escaped(void **state UNUSED)
 
 	informer_fixture_init(&t, &(struct sim_opts){ .seed = 4 });
 	(void)informers_get(t.set, &spec);
+	informer_remove_handler(&t.account.handler);
 	informers_drop(t.set, t.informer);
 	t.informer = informers_get(t.set, &spec);
 	informers_start(t.set);
@@ -519,6 +533,7 @@ int main(void)
 		cmocka_unit_test(the_first_state_comes_by_watch_list),
 		cmocka_unit_test(changes_are_told_one_by_one),
 		cmocka_unit_test(requests_for_the_same_objects_share_an_informer),
+		cmocka_unit_test(a_copy_of_whole_objects_serves_metadata_too),
 		cmocka_unit_test(selectors_are_sent_escaped),
 		cmocka_unit_test(late_handlers_are_told_what_is_there),
 		cmocka_unit_test(resync_tells_all_again),

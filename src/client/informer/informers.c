@@ -24,15 +24,46 @@ void informers_free(struct informers *s)
 	free(s);
 }
 
-struct informer *informers_get(struct informers *s, const struct informer_spec *spec)
+void informers_trim(struct informers *s, const struct resource *what,
+		    const struct cached_trim *trim)
 {
-	struct informer *i;
+	s->trimmed = *what;
+	s->trim = trim;
+}
 
+static struct informer *informers_find(struct informers *s, const struct informer_spec *spec)
+{
 	LIST_FOREACH (it, &s->all) {
-		i = LIST_ENTRY(it, struct informer, link);
+		struct informer *i = LIST_ENTRY(it, struct informer, link);
+
 		if (informer_is(i, spec))
 			return i;
 	}
+	return NULL;
+}
+
+/* A copy of whole objects has their metadata, too. */
+static struct informer *find_whole(struct informers *s, const struct informer_spec *spec)
+{
+	struct informer_spec whole = *spec;
+	struct informer *i;
+
+	whole.metadata_only = false;
+	i = informers_find(s, &whole);
+	if (i || !spec->slim)
+		return i;
+	whole.slim = false;
+	return informers_find(s, &whole);
+}
+
+struct informer *informers_get(struct informers *s, const struct informer_spec *spec)
+{
+	struct informer *i = informers_find(s, spec);
+
+	if (!i && spec->metadata_only)
+		i = find_whole(s, spec);
+	if (i)
+		return i;
 	i = informer_new(s, spec);
 	if (s->started)
 		reflector_start(&i->reflector);
@@ -63,7 +94,8 @@ bool informers_synced(const struct informers *s)
 
 void informers_drop(struct informers *s UNUSED, struct informer *i)
 {
-	informer_free(i);
+	if (list_empty(&i->handlers))
+		informer_free(i);
 }
 
 /* --- metrics --------------------------------------------------------------------------- */

@@ -232,7 +232,7 @@ static int take_line(struct reflector *r, struct str line, struct error *err)
 {
 	struct watch_event e;
 	struct error why;
-	int ret = watch_event_parse(line, &e, err);
+	int ret = watch_event_begin(line, &e, err);
 
 	if (ret < 0)
 		return ret;
@@ -378,7 +378,7 @@ static void on_list_done(struct client_request *q, const struct client_answer *a
 		list_failed(r, err, too_large);
 		return;
 	}
-	if (reflector_list_parse(a->body, r->slim, &r->partial, &page, &why) < 0) {
+	if (reflector_list_parse(a->body, &r->defaults, &r->partial, &page, &why) < 0) {
 		list_failed(r, &why, false);
 		return;
 	}
@@ -435,7 +435,6 @@ void reflector_init(struct reflector *r)
 	r->backoff = (struct backoff){
 		.initial_ms = BACKOFF_MS, .max_ms = BACKOFF_MAX_MS, .factor = 2, .jitter = 0.5
 	};
-	r->defaults.slim = r->slim;
 	event_lines_init(&r->lines);
 	cache_init(&r->partial);
 	loop_timer_init(&r->timer, client_loop(r->client), on_rested);

@@ -43,7 +43,8 @@ struct reflector {
 	struct client *client;
 	struct resource resource;
 	struct str ns, label_selector, field_selector;
-	bool metadata_only, slim;
+	bool metadata_only;
+	struct cached_defaults defaults; /* what its objects leave out; no kind */
 	const struct reflector_ops *ops;
 	void *arg;
 
@@ -56,7 +57,6 @@ struct reflector {
 	struct event_lines lines;
 	struct cache partial; /* the state received so far, until it is complete */
 	char *next_page; /* continue token, or NULL */
-	struct cached_defaults defaults; /* for objects that arrive without a kind */
 	char rv[REFLECTOR_RV_MAX]; /* the newest version seen; "": none */
 	struct error failure; /* code ERR_OK: no failure */
 	unsigned misses; /* consecutive watches that failed before any event */

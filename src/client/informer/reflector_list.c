@@ -44,11 +44,11 @@ static int add_items(struct json_cursor *s, const struct cached_defaults *d, str
 	return s->p ? 0 : error_set(err, ERR_PROTOCOL, "the server's list is damaged");
 }
 
-int reflector_list_parse(struct str text, bool slim, struct cache *to,
+int reflector_list_parse(struct str text, const struct cached_defaults *defaults, struct cache *to,
 			 struct reflector_page *ret_page, struct error *err)
 {
 	struct json_cursor s = json_cursor_of(text), items = { 0 }, at;
-	struct cached_defaults d = { .slim = slim };
+	struct cached_defaults d = *defaults;
 	struct str key, raw;
 	enum json_cursor_type type;
 

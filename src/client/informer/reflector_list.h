@@ -15,8 +15,11 @@ struct reflector_page {
 	size_t n; /* objects in it */
 };
 
-/* Puts the objects into `to`. *ret_page borrows from `text`. Returns -ERR_PROTOCOL if malformed. */
-int reflector_list_parse(struct str text, bool slim, struct cache *to,
+/*
+ * Puts the objects into `to`. Of `defaults`, the kind and the apiVersion are the list's. *ret_page
+ * borrows from `text`. Returns -ERR_PROTOCOL if malformed.
+ */
+int reflector_list_parse(struct str text, const struct cached_defaults *defaults, struct cache *to,
 			 struct reflector_page *ret_page, struct error *err);
 
 #endif

@@ -48,6 +48,33 @@ int watch_event_parse(struct str line, struct watch_event *ret_event, struct err
 	return 0;
 }
 
+static bool is_change(enum watch_event_type type)
+{
+	return type == WATCH_EVENT_ADDED || type == WATCH_EVENT_MODIFIED ||
+	       type == WATCH_EVENT_DELETED;
+}
+
+int watch_event_begin(struct str line, struct watch_event *ret_event, struct error *err)
+{
+	struct json_cursor s = json_cursor_of(line);
+	enum json_cursor_type what;
+	struct watch_event e;
+	struct str key, type;
+
+	if (json_cursor_enter(&s, '{') && json_cursor_member(&s, &key, NULL) &&
+	    str_eq(key, STR("type")) && json_cursor_value(&s, &type, &what) &&
+	    what == JSON_CURSOR_STRING && json_cursor_member(&s, &key, NULL) &&
+	    str_eq(key, STR("object")) && *s.p == '{') {
+		e.type = type_of(type);
+		e.object = str_of(s.p, (size_t)(s.end - s.p));
+		if (is_change(e.type)) {
+			*ret_event = e;
+			return 0;
+		}
+	}
+	return watch_event_parse(line, ret_event, err);
+}
+
 static void read_annotations(struct json_cursor *s, bool *ret_initial_end)
 {
 	enum json_cursor_type type;

@@ -29,6 +29,12 @@ struct watch_event {
  */
 int watch_event_parse(struct str line, struct watch_event *ret_event, struct error *err);
 
+/*
+ * The same for cached_new(), which finds the end of an object: that of a change is not looked for
+ * if the type comes first, as servers send it. `object` then is the rest of the line.
+ */
+int watch_event_begin(struct str line, struct watch_event *ret_event, struct error *err);
+
 /* Reads a bookmark's object: its resourceVersion, and whether the initial state ends here. */
 int watch_event_bookmark(struct str object, struct str *ret_rv, bool *ret_initial_end,
 			 struct error *err);

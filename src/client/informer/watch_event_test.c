@@ -87,6 +87,26 @@ static void events_are_read_in_any_order(void **state UNUSED)
 	}
 }
 
+static void the_end_of_a_changed_object_is_not_looked_for(void **state UNUSED)
+{
+	static const char *const exact[] = {
+		"{\"type\":\"BOOKMARK\",\"object\":{\"a\":1}}",
+		"{\"object\":{\"a\":1},\"type\":\"ADDED\"}",
+	};
+	struct watch_event e;
+	struct error err;
+
+	assert_int_equal(
+		watch_event_begin(STR("{\"type\":\"DELETED\",\"object\":{\"a\":1}}"), &e, &err), 0);
+	assert_int_equal(e.type, WATCH_EVENT_DELETED);
+	ASSERT_STR(e.object, "{\"a\":1}}");
+	for (size_t i = 0; i < ARRAY_SIZE(exact); i++) {
+		assert_int_equal(watch_event_begin(str_from(exact[i]), &e, &err), 0);
+		ASSERT_STR(e.object, "{\"a\":1}");
+	}
+	assert_int_equal(watch_event_begin(STR("{\"type\":\"ADDED\"}"), &e, &err), -ERR_PROTOCOL);
+}
+
 static void an_invalid_event_is_rejected(void **state UNUSED)
 {
 	static const char *const bad[] = { "",
@@ -143,11 +163,12 @@ static void lists_are_cut_into_objects(void **state UNUSED)
 		"\"]\"}],"
 		"\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"continue\":\"t\","
 		"\"resourceVersion\":\"9\"}}\n";
+	struct cached_defaults d = { .slim = true };
 	struct reflector_page page;
 	struct cache c;
 
 	cache_init(&c);
-	assert_int_equal(reflector_list_parse(str_from(text), true, &c, &page, NULL), 0);
+	assert_int_equal(reflector_list_parse(str_from(text), &d, &c, &page, NULL), 0);
 	assert_int_equal(page.n, 2);
 	ASSERT_STR(page.rv, "9");
 	ASSERT_STR(page.next, "t");
@@ -157,7 +178,7 @@ static void lists_are_cut_into_objects(void **state UNUSED)
 	assert_int_equal(
 		reflector_list_parse(STR("{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":"
 					 "{\"resourceVersion\":\"9\"},\"items\":null}"),
-				     true, &c, &page, NULL),
+				     &d, &c, &page, NULL),
 		0);
 	assert_int_equal(page.n, 0);
 	assert_int_equal(page.next.n, 0);
@@ -176,13 +197,14 @@ static void an_invalid_list_is_rejected(void **state UNUSED)
 		"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{}]}",
 		"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[",
 	};
+	struct cached_defaults d = { 0 };
 	struct reflector_page page;
 	struct error err;
 	struct cache c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		cache_init(&c);
-		if (reflector_list_parse(str_from(bad[i]), false, &c, &page, &err) != -ERR_PROTOCOL)
+		if (reflector_list_parse(str_from(bad[i]), &d, &c, &page, &err) != -ERR_PROTOCOL)
 			fail_msg("%s was taken", bad[i]);
 		cache_release(&c);
 	}
@@ -194,6 +216,7 @@ int main(void)
 		cmocka_unit_test(a_stream_may_be_cut_anywhere),
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(events_are_read_in_any_order),
+		cmocka_unit_test(the_end_of_a_changed_object_is_not_looked_for),
 		cmocka_unit_test(an_invalid_event_is_rejected),
 		cmocka_unit_test(bookmarks_tell_a_version),
 		cmocka_unit_test(lists_are_cut_into_objects),

@@ -150,12 +150,14 @@ static void index_add(struct arena *a, const struct job_spec *spec, const struct
 struct json *job_pod_make(struct arena *a, const struct job_spec *spec, const struct owner *owner,
 			  int64_t index, const struct job_pod *replaced)
 {
-	struct json *pod = pod_template_make(a, spec->template, owner);
+	bool own = index != JOB_UNKNOWN_INDEX;
+	struct json *pod = own ? pod_template_make(a, spec->template, owner)
+			       : pod_template_share(a, spec->template, owner);
 	struct json *finalizers = json_need_array(a, json_getz(pod, "metadata"), "finalizers");
 
 	if (!json_has_text(finalizers, STR(JOB_FINALIZER)))
 		json_append(finalizers, json_make_str(a, STR(JOB_FINALIZER)));
-	if (index != JOB_UNKNOWN_INDEX)
+	if (own)
 		index_add(a, spec, owner, pod, index, replaced);
 	return pod;
 }

@@ -5,43 +5,17 @@
 #include "controller/pods/owned.h"
 
 #include "base/core/mem.h"
-#include "base/json/cursor.h"
 #include "base/json/json.h"
 #include "controller/pods/pod_template.h"
 #include "controller/shared/context.h"
 
 /* --- references ------------------------------------------------------------------------------ */
 
-static struct str member(struct json_cursor object, struct str key, struct arena *a)
-{
-	enum json_cursor_type type;
-	struct str raw;
-
-	if (!json_cursor_find(&object, key) || !json_cursor_value(&object, &raw, &type))
-		return STR_NULL;
-	return type == JSON_CURSOR_SCALAR ? raw : json_cursor_text(raw, type, a);
-}
-
 struct owned_ref owned_ref_of(const struct cached *o, struct arena *a)
 {
-	struct json_cursor s = json_cursor_of(o->json);
-	enum json_cursor_type type;
-	struct str raw;
+	struct cached_controller c = cached_controller(o, a);
 
-	if (!json_cursor_find(&s, STR("metadata")) ||
-	    !json_cursor_find(&s, STR("ownerReferences")) || !json_cursor_enter(&s, '['))
-		return (struct owned_ref){ 0 };
-	while (json_cursor_element(&s)) {
-		struct json_cursor ref = s;
-
-		if (str_eq(member(ref, STR("controller"), NULL), STR("true")))
-			return (struct owned_ref){ .kind = member(ref, STR("kind"), a),
-						   .name = member(ref, STR("name"), a),
-						   .uid = member(ref, STR("uid"), a) };
-		if (!json_cursor_value(&s, &raw, &type))
-			break;
-	}
-	return (struct owned_ref){ 0 };
+	return (struct owned_ref){ .kind = c.kind, .name = c.name, .uid = c.uid };
 }
 
 void owned_index_controller(const struct cached *o, struct arena *a, struct cache_values *v)

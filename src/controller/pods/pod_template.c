@@ -33,8 +33,8 @@ static void copy_member(struct arena *a, struct json *to, const struct json *fro
 		json_setz(to, name, copy);
 }
 
-struct json *pod_template_make(struct arena *a, const struct json *template,
-			       const struct owner *owner)
+static struct json *make_head(struct arena *a, const struct json *template,
+			      const struct owner *owner)
 {
 	const struct json *from = json_getz(template, "metadata");
 	struct json *pod = json_make_object(a), *meta = json_need_object(a, pod, "metadata");
@@ -49,7 +49,26 @@ struct json *pod_template_make(struct arena *a, const struct json *template,
 	copy_member(a, meta, from, "finalizers");
 	json_append(json_need_array(a, meta, "ownerReferences"),
 		    pod_template_controller_ref(a, owner));
+	return pod;
+}
+
+struct json *pod_template_make(struct arena *a, const struct json *template,
+			       const struct owner *owner)
+{
+	struct json *pod = make_head(a, template, owner);
+
 	copy_member(a, pod, template, "spec");
+	return pod;
+}
+
+struct json *pod_template_share(struct arena *a, const struct json *template,
+				const struct owner *owner)
+{
+	struct json *pod = make_head(a, template, owner);
+	const struct json *spec = json_getz(template, "spec");
+
+	if (json_count(spec) > 0)
+		json_setz(pod, "spec", json_alias(a, spec));
 	return pod;
 }
 

@@ -15,6 +15,13 @@ struct owner;
 struct json *pod_template_make(struct arena *a, const struct json *template,
 			       const struct owner *owner);
 
+/*
+ * The same for many pods of a template: its spec is the template's own, so it must not be changed
+ * and lives no longer.
+ */
+struct json *pod_template_share(struct arena *a, const struct json *template,
+				const struct owner *owner);
+
 /* The ownerReference that makes the owner the controller of an object. */
 struct json *pod_template_controller_ref(struct arena *a, const struct owner *owner);
 

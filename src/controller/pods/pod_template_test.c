@@ -62,6 +62,23 @@ static void a_pod_has_its_templates_parts(void **state UNUSED)
 	arena_release(&a);
 }
 
+static void pods_may_share_the_spec_of_their_template(void **state UNUSED)
+{
+	struct owner owner = owner_named("web");
+	struct json *template, *one, *two;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	template = tree_of(&a, "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"x\":[1]}}");
+	one = pod_template_share(&a, template, &owner);
+	two = pod_template_share(&a, template, &owner);
+	assert_true(json_equal(one, pod_template_make(&a, template, &owner)));
+	assert_ptr_equal(json_first(json_getz(one, "spec")), json_first(json_getz(two, "spec")));
+	assert_ptr_not_equal(json_getz(one, "metadata"), json_getz(two, "metadata"));
+	assert_null(json_getz(pod_template_share(&a, tree_of(&a, "{}"), &owner), "spec"));
+	arena_release(&a);
+}
+
 static void a_long_name_gets_no_dash(void **state UNUSED)
 {
 	char name[254];
@@ -145,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_has_its_templates_parts),
+		cmocka_unit_test(pods_may_share_the_spec_of_their_template),
 		cmocka_unit_test(a_long_name_gets_no_dash),
 		cmocka_unit_test(templates_are_compared_by_meaning),
 		cmocka_unit_test(a_hash_depends_on_meaning_and_collisions),

@@ -188,7 +188,7 @@ static void replica_job_create(struct replica_job *j, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		items[i].verb = BATCH_CREATE;
 		items[i].next = i + 1 < n ? &items[i + 1] : NULL;
-		items[i].body = pod_template_make(&j->work.arena, template, &j->identity);
+		items[i].body = pod_template_share(&j->work.arena, template, &j->identity);
 	}
 	expectations_set(&j->owner->expectations, j->work.key, n, NULL, 0,
 			 loop_now(j->owner->ctx.loop));

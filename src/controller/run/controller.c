@@ -13,6 +13,7 @@
 #include "client/work/leader.h"
 #include "controller/run/parts.h"
 #include "controller/shared/context.h"
+#include "controller/shared/pod_trim.h"
 #include "controller/shared/served.h"
 
 enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease expired we are unhealthy */
@@ -33,8 +34,11 @@ struct controller {
 
 static void begin_work(struct controller *c)
 {
+	struct resource pods = resource_builtin("", "v1", "pods");
+
 	c->working = true;
 	c->ctx.informers = informers_new(c->ctx.client, c->opts.metrics);
+	informers_trim(c->ctx.informers, &pods, pod_trim);
 	c->ctx.served = served_new(c->ctx.client);
 	c->ctx.recorder = recorder_new(&(struct recorder_opts){ .client = c->ctx.client,
 								.component = "devplane-controller",
