@@ -34,7 +34,7 @@
 #include "server/http/memory.h"
 #include "server/http/metrics.h"
 #include "server/http/ready.h"
-#include "server/plugins/device_holds.h"
+#include "server/fence/device_holds.h"
 #include "server/plugins/event_limits.h"
 #include "server/plugins/quotas.h"
 #include "server/plugins/table.h"

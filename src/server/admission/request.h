@@ -67,7 +67,7 @@ struct admission_request {
 	struct admission_verdict
 		*verdict; /* of policies on this draft (policies/admit.h); or NULL */
 	bool is_secure; /* a draft's pod meets all standards (security/admit.h) */
-	/* A claim whose allocated devices differ from the stored ones (plugins/devices.h). */
+	/* A claim whose allocated devices differ from the stored ones (fence/devices.h). */
 	bool allocates;
 	struct state_terms terms; /* guards and deadline of the write; the verb adds its bases */
 	/* Annotations for the audit log and, for a rejection, details of its Status. */

@@ -10,7 +10,7 @@
 #include "server/plugins/account.h"
 #include "server/plugins/authz.h"
 #include "server/plugins/defaults.h"
-#include "server/plugins/devices.h"
+#include "server/fence/devices.h"
 #include "server/plugins/event_limits.h"
 #include "server/plugins/limits.h"
 #include "server/plugins/priority.h"

@@ -24,7 +24,7 @@
 #include "server/gate/access.h"
 #include "server/http/metrics.h"
 #include "server/security/security.h"
-#include "server/plugins/device_holds.h"
+#include "server/fence/device_holds.h"
 #include "server/plugins/quotas.h"
 #include "server/policies/policy.h"
 #include "server/reach/kubelets.h"

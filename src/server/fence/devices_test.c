@@ -2,7 +2,7 @@
  * Devices at the server: one holder at a time, whatever comes at once, whichever writes fail and
  * whichever server is first.
  */
-#include "server/plugins/devices.h"
+#include "server/fence/devices.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * Data from a server without this rule may have several claims on one device: the index keeps all
  * of them.
  */
-#include "server/plugins/device_holds.h"
+#include "server/fence/device_holds.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "base/json/json.h"
 #include "dra/inventory/content.h"
 #include "server/engine/state.h"
-#include "server/plugins/device_offers.h"
+#include "server/fence/device_offers.h"
 
 struct device_holds {
 	struct inventory *inventory;

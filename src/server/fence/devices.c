@@ -3,7 +3,7 @@
  * and notes the devices that the claim held. The second step runs when the write is decided and
  * valid, and checks the new devices.
  */
-#include "server/plugins/devices.h"
+#include "server/fence/devices.h"
 
 #include "base/core/buf.h"
 #include "dra/inventory/content.h"
@@ -11,7 +11,7 @@
 #include "server/admission/request.h"
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
-#include "server/plugins/device_holds.h"
+#include "server/fence/device_holds.h"
 #include "store/store.h"
 
 struct fence {

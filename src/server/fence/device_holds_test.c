@@ -1,7 +1,7 @@
 /*
  * The index, which gets claims as from the state.
  */
-#include "server/plugins/device_holds.h"
+#include "server/fence/device_holds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Most slices have none of the fields that matter. A search in their text detects that, so that
  * they are not parsed.
  */
-#include "server/plugins/device_offers.h"
+#include "server/fence/device_offers.h"
 
 #include "base/core/arena.h"
 #include "base/json/cursor.h"
