@@ -82,9 +82,9 @@ static void faults_are_named(void **state UNUSED)
 	} cases[] = {
 		{ "kind: AdmissionConfiguration\napiVersion: v1\n",
 		  "expected an AdmissionConfiguration of apiserver.config.k8s.io/v1" },
-		{ HEAD "- name: EventRateLimit\n  path: e.yaml\n",
-		  "plugins[0].name: Unsupported value: \"EventRateLimit\": supported values: "
-		  "\"PodSecurity\"" },
+		{ HEAD "- name: ImagePolicyWebhook\n  path: e.yaml\n",
+		  "plugins[0].name: Unsupported value: \"ImagePolicyWebhook\": supported values: "
+		  "\"EventRateLimit\", \"PodSecurity\"" },
 		{ "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugin: "
 		  "[]\n",
 		  "plugin: Forbidden: unknown field" },

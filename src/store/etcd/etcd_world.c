@@ -47,10 +47,32 @@ static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from
 	(void)grpc_call_send(call, &m.base);
 }
 
+static void send_canceled(struct etcd_world *w, struct grpc_call *c)
+{
+	Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
+	Etcd__ResponseHeader h = header_of(w);
+
+	m.header = &h;
+	m.canceled = true;
+	m.compact_revision = w->log.compacted;
+	(void)grpc_call_send(c, &m.base);
+}
+
+/* Whether changes that the watch has not sent yet are compacted. */
+static bool is_compacted(const struct etcd_world *w, const struct etcd_world_watch *watch)
+{
+	return watch->at < w->log.changes.n &&
+	       w->log.changes.v[watch->at].revision < w->log.compacted;
+}
+
 static void feed_watch(struct etcd_world *w, struct etcd_world_watch *watch)
 {
 	const struct etcd_world_member *m = member_of(watch->call);
 
+	if (!w->hold_events && !m->mute && !m->lags && is_compacted(w, watch)) {
+		send_canceled(w, watch->call);
+		watch->at = SIZE_MAX;
+	}
 	while (!w->hold_events && !m->mute && !m->lags && watch->at < w->log.changes.n) {
 		size_t left = w->log.changes.n - watch->at;
 		size_t n = w->piece ? MIN(left, w->piece) : left;
@@ -91,12 +113,8 @@ static void send_created(struct etcd_world *w, struct grpc_call *c, bool cancele
 	m.header = &h;
 	m.created = true;
 	(void)grpc_call_send(c, &m.base);
-	if (!canceled)
-		return;
-	m.created = false;
-	m.canceled = true;
-	m.compact_revision = w->log.compacted;
-	(void)grpc_call_send(c, &m.base);
+	if (canceled)
+		send_canceled(w, c);
 }
 
 static void watch_message(struct grpc_call *c, const void *message)

@@ -123,6 +123,8 @@ static void deliver_answered(struct loop_task *t)
 	int64_t revision = f->delivered;
 	struct store_event e;
 
+	if (!f->following) /* lost: the follower is reading everything again */
+		return;
 	for (struct list *at = NULL; etcd_writes_next(f->writes, &at, revision, &e);) {
 		revision = e.revision;
 		(void)vec_push(&f->events, e);
@@ -244,11 +246,15 @@ static void feed_on_created(struct etcd_feed *f, const Etcd__WatchResponse *m)
 		check_revision(f);
 }
 
+/*
+ * The watch may be behind what we have delivered, since answers come earlier. Then only the watch
+ * needs the changes that etcd has compacted, and the next one starts after them.
+ */
 static void on_canceled(struct etcd_feed *f, const Etcd__WatchResponse *m)
 {
 	struct error err;
 
-	if (!m->compact_revision) {
+	if (m->compact_revision <= f->delivered) {
 		interrupted(f, m->cancel_reason[0] ? str_from(m->cancel_reason)
 						   : STR("etcd has canceled the watch"));
 		return;

@@ -194,6 +194,40 @@ static void data_that_was_put_back_loses_the_feed(void **state)
 	assert_non_null(strstr(z->client.lost_why.msg, "put back"));
 }
 
+/* The follower is reading everything again: what it reads may be older than the answer. */
+static void a_lost_feed_delivers_no_answers(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write writes[2];
+
+	data_that_was_put_back_loses_the_feed(state);
+	etcd_client_world_put(&z->client, &writes[0], "c", "3", 0);
+	etcd_client_world_put(&z->client, &writes[1], "d", "4", 0);
+	etcd_world_run(&z->world, 100);
+	assert_int_equal(z->world.log.revision, 5);
+	assert_string_equal(z->client.events.p, "a=1@3 b=2@4 ");
+	etcd_client_world_follow(&z->client, 4);
+	assert_int_equal(etcd_world_write_wait(&writes[1]), 0);
+	assert_string_equal(z->client.events.p, "a=1@3 b=2@4 d=4@5* ");
+}
+
+static void a_watch_that_is_behind_the_answers_may_be_compacted(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write writes[2];
+
+	z->world.hold_events = true;
+	etcd_client_world_put(&z->client, &writes[0], "a", "1", 0);
+	etcd_client_world_put(&z->client, &writes[1], "b", "2", 0);
+	assert_int_equal(etcd_world_write_wait(&writes[1]), 0);
+	etcd_world_compact(&z->world, z->world.log.revision);
+	etcd_world_let_events(&z->world);
+	(void)etcd_world_change(&z->world, POD("c"), "3");
+	etcd_world_run(&z->world, 2000);
+	assert_false(z->client.lost);
+	assert_string_equal(z->client.events.p, "a=1@3* b=2@4* c=3@5 ");
+}
+
 static void a_missing_feed_is_unhealthy(void **state)
 {
 	struct setup *z = *state;
@@ -361,6 +395,8 @@ int main(void)
 		TEST(changes_that_etcd_compacted_lose_the_feed),
 		TEST(a_write_waits_for_the_feed_that_follows_a_lost_one),
 		TEST(data_that_was_put_back_loses_the_feed),
+		TEST(a_lost_feed_delivers_no_answers),
+		TEST(a_watch_that_is_behind_the_answers_may_be_compacted),
 		TEST(a_missing_feed_is_unhealthy),
 		cmocka_unit_test(a_stream_stays_while_a_long_event_arrives),
 		cmocka_unit_test(nothing_is_lost_or_repeated_whatever_fails),
