@@ -10,7 +10,7 @@ import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { core, dra } from "./api_lib.mjs"
-import { bareNodesLive, devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig, shortFolder, startCluster } from "./node_lib.mjs"
 import { DevicePlugin } from "./plugin_lib.mjs"
 import { bareNode, pending, startController, startScheduler } from "./scheduler_lib.mjs"
@@ -117,9 +117,8 @@ await test("every part has probes, requests, a network policy and, if it has rep
 
 // --- on a server --------------------------------------------------------------------------------------------------
 
-// The controllers that such a cluster has: namespaces, garbage, claims.
-// Left out are those that take nodes without a kubelet for dead.
-const controller = await startController(cluster, "--controllers", `${bareNodesLive[1]},-resourceslice-status-controller`)
+// The controllers that such a cluster has: namespaces, garbage, claims. Nobody sends heartbeats for the nodes of this test.
+const controller = await startController(cluster, "--controllers", "*,-resourceslice-status-controller,-node-lifecycle-controller")
 
 await test("the server accepts every object with strict validation, and no object with a wrong field", async () => {
 	for (const part of parts)
@@ -440,13 +439,13 @@ await test("sim: with its role the driver publishes the slices of its node, prep
 	assert.match(text, /the driver on node 'n3' may only write the slices of that node/)
 	// A claim of the part's own class, which the driver prepares and reports in the claim's status.
 	const scheduler = await startScheduler(cluster)
-	assert.equal((await cluster.client.post(`${dra}/namespaces/default/resourceclaims`, { metadata: { name: "sim" }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "gpu.sim.devplane.dev" } }] } } })).code, 201)
-	const pod = await cluster.run({ metadata: { name: "sim" }, spec: { terminationGracePeriodSeconds: 0, resourceClaims: [{ name: "c", resourceClaimName: "sim" }], containers: [{ name: "m", image: "i", resources: { claims: [{ name: "c" }] } }] } })
+	assert.equal((await cluster.client.post(`${dra}/namespaces/default/resourceclaims`, { metadata: { name: "of-sim" }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "gpu.sim.devplane.dev" } }] } } })).code, 201)
+	const pod = await cluster.run({ metadata: { name: "of-sim" }, spec: { terminationGracePeriodSeconds: 0, resourceClaims: [{ name: "c", resourceClaimName: "of-sim" }], containers: [{ name: "m", image: "i", resources: { claims: [{ name: "c" }] } }] } })
 	assert.equal((await cluster.pod(pod, (p) => p.status.phase === "Running")).spec.nodeName, "n3")
-	await until("its entry in the claim's status", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/sim`)).body.status.devices?.[0]?.driver === "gpu.sim.devplane.dev")
-	for (const path of [`${core}/namespaces/default/pods/sim`, `${dra}/namespaces/default/resourceclaims/sim`])
+	await until("its entry in the claim's status", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/of-sim`)).body.status.devices?.[0]?.driver === "gpu.sim.devplane.dev")
+	for (const path of [`${core}/namespaces/default/pods/of-sim`, `${dra}/namespaces/default/resourceclaims/of-sim`])
 		await cluster.client.delete(path)
-	await until("no claim", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/sim`)).code === 404)
+	await until("no claim", async () => (await cluster.client.get(`${dra}/namespaces/default/resourceclaims/of-sim`)).code === 404)
 	await scheduler.stop()
 	await run.stop()
 	await node.stop()

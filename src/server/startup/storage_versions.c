@@ -20,6 +20,7 @@ struct storage_versions {
 	struct server *server;
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
+	bool tidies; /* removes entries only */
 	unsigned tries;
 };
 
@@ -79,6 +80,23 @@ static struct json *entries_of(const struct server *s, struct ensure *e,
 	}
 	if (own)
 		json_append(list, own);
+	return list;
+}
+
+/* The entries without those of servers that are gone. */
+static struct json *entries_kept(const struct server *s, struct ensure *e, const struct json *old)
+{
+	struct arena *a = ensure_arena(e);
+	struct json *list = json_make_array(a), *copy;
+
+	JSON_FOREACH (it, json_getz(old, "storageVersions")) {
+		struct str name = json_text_at(it, "apiServerID");
+		bool is_own = str_eq(name, identity_name(s->identity));
+
+		if ((is_own || !identity_is_gone(s->identity, e, name)) &&
+		    json_copy(a, it, &copy, NULL) == 0)
+			json_append(list, copy);
+	}
 	return list;
 }
 
@@ -205,13 +223,11 @@ static void ensure_own(const struct server *s, struct ensure *e, const struct sc
 	ensure_create_status(e, record, body, ENSURE_MANAGER);
 }
 
-/* For a kind that only others store, or that this server stored with another gate or release. */
-static void ensure_other(const struct server *s, struct ensure *e, const struct schema_kind *record,
-			 struct str name)
+/* Writes the entries of an object if some of the old ones are missing. */
+static void ensure_fewer(const struct server *s, struct ensure *e, const struct schema_kind *record,
+			 struct json *there, struct json *entries)
 {
-	struct json *there = ensure_tree(e, record, STR(""), name);
 	const struct json *old = json_getz(there, "status");
-	struct json *entries = entries_of(s, e, NULL, old);
 
 	if (json_count(entries) == json_count(json_getz(old, "storageVersions")))
 		return;
@@ -220,6 +236,23 @@ static void ensure_other(const struct server *s, struct ensure *e, const struct 
 		      storage_versions_status_of(s, ensure_arena(e), entries, old));
 	else
 		ensure_delete(e, record, there);
+}
+
+/* For a kind that only others store, or that this server stored with another gate or release. */
+static void ensure_other(const struct server *s, struct ensure *e, const struct schema_kind *record,
+			 struct str name)
+{
+	struct json *there = ensure_tree(e, record, STR(""), name);
+
+	ensure_fewer(s, e, record, there, entries_of(s, e, NULL, json_getz(there, "status")));
+}
+
+static void storage_versions_tidy_one(const struct server *s, struct ensure *e,
+				      const struct schema_kind *record, struct str name)
+{
+	struct json *there = ensure_tree(e, record, STR(""), name);
+
+	ensure_fewer(s, e, record, there, entries_kept(s, e, json_getz(there, "status")));
 }
 
 static bool is_own(const struct server *s, struct arena *a, struct str name)
@@ -278,17 +311,19 @@ static void storage_versions_run(struct storage_versions *v)
 	size_t n;
 	const struct schema_kind *const *kinds = schema_kinds(&n);
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !v->tidies; i++)
 		if (is_stored(s, kinds[i]))
 			ensure_own(s, e, record, kinds[i]);
 	JSON_FOREACH (it, ensure_names(e, record, STR("")))
-		if (!is_own(s, ensure_arena(e), json_str(it)))
+		if (v->tidies)
+			storage_versions_tidy_one(s, e, record, json_str(it));
+		else if (!is_own(s, ensure_arena(e), json_str(it)))
 			ensure_other(s, e, record, json_str(it));
 	ensure_end(e);
 }
 
-void storage_versions_ensure(struct server *s, void (*done)(void *arg, const struct error *err),
-			     void *arg)
+static void storage_versions_begin(struct server *s, bool tidies,
+				   void (*done)(void *arg, const struct error *err), void *arg)
 {
 	struct storage_versions *v;
 
@@ -297,6 +332,18 @@ void storage_versions_ensure(struct server *s, void (*done)(void *arg, const str
 		return;
 	}
 	v = XNEW(struct storage_versions);
-	*v = (struct storage_versions){ .server = s, .done = done, .arg = arg };
+	*v = (struct storage_versions){ .server = s, .done = done, .arg = arg, .tidies = tidies };
 	storage_versions_run(v);
+}
+
+void storage_versions_ensure(struct server *s, void (*done)(void *arg, const struct error *err),
+			     void *arg)
+{
+	storage_versions_begin(s, false, done, arg);
+}
+
+void storage_versions_tidy(struct server *s, void (*done)(void *arg, const struct error *err),
+			   void *arg)
+{
+	storage_versions_begin(s, true, done, arg);
 }

@@ -22,4 +22,11 @@ struct server;
 void storage_versions_ensure(struct server *s, void (*done)(void *arg, const struct error *err),
 			     void *arg);
 
+/*
+ * Only removes the entries of servers that are gone, and objects without entries. Servers that take
+ * each other for gone, as when one is behind, come to rest: none of them adds anything.
+ */
+void storage_versions_tidy(struct server *s, void (*done)(void *arg, const struct error *err),
+			   void *arg);
+
 #endif

@@ -244,6 +244,32 @@ static void a_record_of_nobody_goes_soon_after_it_was_written(void **state)
 	storage_watch_free(w);
 }
 
+/* Otherwise two servers that take each other for gone would never come to rest. */
+static void tidying_adds_no_entry(void **state)
+{
+	struct fixture *f = *state;
+	int64_t revision = 0;
+
+	make_lease(f, "b");
+	put_record(f, "core.pods", "b");
+	put_record(f, "core.nodes", "gone");
+	put_record(f, "core.secrets", own(f).p);
+	assert_true(names(f, RECORDS "/core.secrets", own(f))); /* the state has seen them */
+	for (int i = 0; i < 2; i++) {
+		f->done = false;
+		storage_versions_tidy(&f->world.server, on_done, f);
+		assert_true(sim_run_until(f->world.sim, is_done, f, 100 * 1000));
+		assert_int_equal(f->err.code, ERR_OK);
+		if (i == 0)
+			revision = fake_data_revision(f->world.data);
+	}
+	assert_int_equal(fake_data_revision(f->world.data), revision);
+	assert_true(names(f, PODS, STR("b")));
+	assert_false(names(f, PODS, own(f)));
+	assert_true(names(f, RECORDS "/core.secrets", own(f)));
+	verb_world_call(&f->world, "GET", RECORDS "/core.nodes", NULL, 404);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -256,6 +282,7 @@ int main(void)
 		TEST(a_server_that_lost_a_race_reads_again),
 		TEST(a_server_that_keeps_losing_the_race_reports_it),
 		TEST(a_record_of_nobody_goes_soon_after_it_was_written),
+		TEST(tidying_adds_no_entry),
 	};
 
 	return cmocka_run_group_tests_name("server/storage_versions", tests, NULL, NULL);

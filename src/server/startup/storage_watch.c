@@ -1,6 +1,7 @@
 /*
  * The server's own writes are seen, too: the run that follows finds no difference, and writes
- * nothing.
+ * nothing. A run only removes entries. If it also added this server's own, two servers of which one
+ * takes the other for gone would write against each other for ever.
  */
 #include "server/startup/storage_watch.h"
 
@@ -50,7 +51,7 @@ static void storage_watch_run(struct loop_timer *t)
 	struct storage_watch *w = CONTAINER_OF(t, struct storage_watch, timer);
 
 	w->running = true;
-	storage_versions_ensure(w->server, on_tidied, w);
+	storage_versions_tidy(w->server, on_tidied, w);
 }
 
 static void storage_watch_on_changed(void *arg, struct object *now, struct object *before UNUSED)
