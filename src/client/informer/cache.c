@@ -310,9 +310,9 @@ static bool seek_row(const struct cache *c, const struct cache_table *t, struct 
 	struct str from;
 	char room[512] UNZEROED;
 
+	arena_init_in(&a, MIB, room, sizeof(room));
 	if (walk_is_fresh(c, w))
 		return omap_next(&w->at);
-	arena_init_in(&a, MIB, room, sizeof(room));
 	from = row_key(&a, value, w->last ? w->last->key : STR_NULL);
 	return w->last ? omap_seek_after(&t->rows, &w->at, from)
 		       : omap_seek(&t->rows, &w->at, from);

@@ -104,9 +104,9 @@ static void write_status(struct json_writer *w, const struct audit_event *e)
 	CLEANUP(arena_release) struct arena scratch;
 	struct json *status;
 
+	arena_init(&scratch, AUDIT_TREE_MAX);
 	if (!e->code)
 		return;
-	arena_init(&scratch, AUDIT_TREE_MAX);
 	json_writer_keyz(w, "responseStatus");
 	if (e->status.n && json_parse(&scratch, e->status, NULL, &status, NULL) == 0 &&
 	    json_is(status, JSON_OBJECT)) {

@@ -255,9 +255,9 @@ void audit_request(struct exchange *x)
 	struct json *tree = NULL;
 	const struct json *meta;
 
+	arena_init(&scratch, AUDIT_TREE_MAX);
 	if (!n || n->decision.level < AUDIT_REQUEST || !x->request.resource.n || !x->body.n)
 		return;
-	arena_init(&scratch, AUDIT_TREE_MAX);
 	if (body_tree(x, &scratch, &tree) < 0)
 		return;
 	meta = json_getz(tree, "metadata");
