@@ -1,6 +1,6 @@
 /*
- * Stored values, which whoever can write to the store may have made. None opens that this server
- * did not seal: the key is made anew in each process.
+ * Stored values. Anybody who can write to the store may have made them. A value
+ * that this server did not seal does not open: the key is made anew in each process.
  */
 #include <stdint.h>
 

@@ -313,7 +313,7 @@ await test("the webhook gets batches of events, with the credentials of the kube
 	assert.ok(hook.lists.length < 12)
 	assert.ok(hook.events.every((e) => !e.kind && e.requestObject && e.responseObject && e.stage === "ResponseComplete"))
 	assert.ok(hook.headers.every((h) => h.method === "POST" && h.url === "/events" && h.authorization === "Bearer hook-token" && h.peer))
-	// What waits when the server stops is sent.
+	// Events that wait when the server stops are sent.
 	const before = hook.events.length
 	await create(server, 3)
 	await server.stop()

@@ -42,7 +42,7 @@ export function folderHas(folder, text) {
 		entry.isFile() && readFileSync(`${entry.parentPath ?? entry.path}/${entry.name}`).includes(text))
 }
 
-// What etcd has of a server, as [key, value] pairs.
+// The keys of a server in etcd with their values, as [key, value] pairs.
 export async function inEtcd(server) {
 	const client = new Client(server.etcd.url)
 	const range = { key: Buffer.from(server.prefix).toString("base64"), range_end: Buffer.from(`${server.prefix}~`).toString("base64") }

@@ -61,7 +61,7 @@ static struct cel_value evaluate(struct fixture *f, const char *text, enum cel_p
 	return cel_run(p, &f->ev, vars);
 }
 
-/* The tree of the expression, or why there is none. */
+/* The tree of the expression, or the text of its fault. */
 static void assert_tree(struct fixture *f, const char *text, enum cel_policy_use use,
 			const char *want)
 {

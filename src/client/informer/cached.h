@@ -84,7 +84,7 @@ struct str cached_field(const struct cached *o, const char *path, struct arena *
 struct str cached_label(const struct cached *o, struct str key, struct arena *a);
 struct str cached_annotation(const struct cached *o, struct str key, struct arena *a);
 
-/* The owner whose reference says that it is the controller; uid empty: there is none. */
+/* The owner whose reference says that it is the controller; uid empty: no owner is. */
 struct cached_controller {
 	struct str kind, name, uid;
 };

@@ -225,7 +225,7 @@ static bool is_lost(void *arg)
 	return ((const struct store_contract *)arg)->lost;
 }
 
-/* What waits has a limit. Beyond it everything is to be read again, when the key is there. */
+/* Changes that wait have a limit. Beyond it, everything is read again when the key is there. */
 static void a_feed_that_waits_for_too_long_is_lost(struct store_contract *c)
 {
 	const struct store_range range = { .resource = STR(SECRETS) };
