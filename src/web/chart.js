@@ -8,7 +8,7 @@ const x = (i, steps) => LEFT + (WIDTH - LEFT) * i / steps
 const y = (value, most) => HEIGHT - BELOW - (HEIGHT - BELOW - ABOVE) * value / most
 const round = (n) => Math.round(n * 10) / 10
 
-// Each value lasts for its step; where there is none the line has a gap.
+// Each value lasts for its step. A step without a value is a gap in the line.
 function lineOf(values, most) {
 	const joined = (i) => i > 0 && !Number.isNaN(values[i - 1])
 	return values.map((v, i) => (Number.isNaN(v) ? "" : `${joined(i) ? "L" : "M"}${round(x(i, values.length))} ${round(y(v, most))}H${round(x(i + 1, values.length))}`)).join("")

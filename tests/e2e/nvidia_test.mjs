@@ -451,7 +451,7 @@ await test("a partition with MPS keeps its daemon through a fault of its GPU", a
 	const daemon = () => JSON.parse(readFileSync(`${folder}/daemon.json`, "utf8")).pid
 	const first = daemon(), index = /^gpu-(\d)/.exec(use.device)[1]
 
-	// The program's own fault is a condition of the claim; one of the GPU is none, and makes the device unhealthy.
+	// A fault of the program is a condition of the claim. A fault of the GPU only makes the device unhealthy.
 	gpus("xid", index, 31, use.gi, use.ci)
 	const failed = async () => (await claimOf(pod)).status.devices?.find((d) => d.device === use.device)?.conditions.map((c) => `${c.type} ${c.reason}`)
 	await until("condition", async () => (await failed())?.join() === "ProgramFailed Xid31")

@@ -223,7 +223,7 @@ static struct str member(struct json_cursor object, struct str key, struct arena
 	return type == JSON_CURSOR_SCALAR ? raw : json_cursor_text(raw, type, a);
 }
 
-/* Moves to the controller's reference. False: there is none. */
+/* Moves to the controller's reference. Returns false if the object has no controller. */
 static bool find_controller(const struct cached *o, struct json_cursor *ret_ref)
 {
 	struct json_cursor s = json_cursor_of(o->json);

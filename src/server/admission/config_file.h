@@ -22,7 +22,7 @@ int admission_config_section(const char *path, const char *plugin, struct arena 
 
 /*
  * Reading a member strictly: a value of another type and an unknown field are faults, because a
- * rule or an exemption would silently be missing otherwise. An absent value (NULL) is none.
+ * rule or an exemption would silently be missing otherwise. An absent value (NULL) is not a fault.
  */
 void admission_config_object(struct field_errors *errs, const struct field_path *at,
 			     const struct json *object, const char *const *known, size_t n);

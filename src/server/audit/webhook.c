@@ -1,7 +1,7 @@
 /*
  * All of it but audit_webhook_send() runs on the webhook's own thread. A batch keeps its events
- * until it was delivered or given up, and they count for the buffer until then, so a server that
- * hangs costs no more memory than one that is slow.
+ * until it is delivered or dropped. Until then they count for the buffer, so a server that hangs
+ * cannot make memory grow.
  */
 #include "server/audit/webhook.h"
 

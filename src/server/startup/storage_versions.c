@@ -59,13 +59,12 @@ static struct json *storage_versions_entry_of(const struct server *s, struct are
 
 /* --- the status --------------------------------------------------------------------------- */
 
-/* `kind` NULL: this server does not store it. */
-static struct json *entries_of(const struct server *s, struct ensure *e,
-			       const struct schema_kind *kind, const struct json *old)
+/* The entries of servers that are there. `own`: that of this server; NULL: it has none. */
+static struct json *entries_of(const struct server *s, struct ensure *e, struct json *own,
+			       const struct json *old)
 {
 	struct arena *a = ensure_arena(e);
-	struct json *own = kind ? storage_versions_entry_of(s, a, kind) : NULL, *copy;
-	struct json *list = json_make_array(a);
+	struct json *list = json_make_array(a), *copy;
 
 	JSON_FOREACH (it, json_getz(old, "storageVersions")) {
 		struct str name = json_text_at(it, "apiServerID");
@@ -83,21 +82,15 @@ static struct json *entries_of(const struct server *s, struct ensure *e,
 	return list;
 }
 
-/* The entries without those of servers that are gone. */
+/* The same, with this server's entry as it is. */
 static struct json *entries_kept(const struct server *s, struct ensure *e, const struct json *old)
 {
-	struct arena *a = ensure_arena(e);
-	struct json *list = json_make_array(a), *copy;
+	struct json *own = json_find(json_getz(old, "storageVersions"), "apiServerID",
+				     identity_name(s->identity));
 
-	JSON_FOREACH (it, json_getz(old, "storageVersions")) {
-		struct str name = json_text_at(it, "apiServerID");
-		bool is_own = str_eq(name, identity_name(s->identity));
-
-		if ((is_own || !identity_is_gone(s->identity, e, name)) &&
-		    json_copy(a, it, &copy, NULL) == 0)
-			json_append(list, copy);
-	}
-	return list;
+	if (own && json_copy(ensure_arena(e), own, &own, NULL) < 0)
+		own = NULL;
+	return entries_of(s, e, own, old);
 }
 
 /* The version that all of them store; p NULL if they differ. */
@@ -211,7 +204,8 @@ static void ensure_own(const struct server *s, struct ensure *e, const struct sc
 	struct str name = storage_versions_name_of(a, kind);
 	struct json *there = ensure_tree(e, record, STR(""), name), *body;
 	const struct json *old = json_getz(there, "status");
-	struct json *status = storage_versions_status_of(s, a, entries_of(s, e, kind, old), old);
+	struct json *status = storage_versions_status_of(
+		s, a, entries_of(s, e, storage_versions_entry_of(s, a, kind), old), old);
 
 	if (there) {
 		if (!json_equal(status, old))
